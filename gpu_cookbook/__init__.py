@@ -1,0 +1,1 @@
+"""The tool: finds, checks, measures and shows recipes. No recipe imports it."""

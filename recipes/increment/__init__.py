@@ -1,0 +1,45 @@
+"""Increment in place: a += 1, float32."""
+
+import numpy as np
+
+SIZES = (40_000, 1_000_000, 2**28)
+AWKWARD = (0, 1, 2, 255, 256, 257, 100_003)
+TIME_LIMIT = 180  # seconds a cell
+
+
+def label(size):
+    return f"{size:,}"
+
+
+def inputs(size, seed=0):
+    """One float32 array of ``size`` multiples of 1/256 in [0, 1).
+
+    float32 holds 24 bits: 8 for these fractions leave 16, so that 65,535 increments in a row stay exact, and the
+    result of all timed calls together can be checked. The array repeats after 1,000,003 values, as in multiply.
+    """
+    a = np.random.default_rng(seed).integers(0, 256, min(size, 1_000_003)).astype(np.float32) / np.float32(256)
+    return (np.resize(a, size),)
+
+
+def reference(a, calls=1):
+    """The array after ``calls`` increments; exact for the arrays that inputs() makes."""
+    return a + np.float32(calls)
+
+
+def tolerance(a):
+    """None: IEEE 754 rounds a sum in one way only."""
+    return 0
+
+
+def bytes_moved(size):
+    """At least: one element of 4 bytes read, one written."""
+    return 8 * size
+
+
+def operations(size):
+    return size
+
+
+def footprint(size):
+    """Bytes of all arrays: the array itself."""
+    return 4 * size

@@ -1,0 +1,44 @@
+"""Elementwise multiply: c = a * b, float32."""
+
+import numpy as np
+
+SIZES = (40_000, 1_000_000, 2**28)
+AWKWARD = (0, 1, 2, 255, 256, 257, 100_003)
+TIME_LIMIT = 180  # seconds a cell
+
+
+def label(size):
+    return f"{size:,}"
+
+
+def inputs(size, seed=0):
+    """Two float32 arrays of ``size`` elements, normal(0, 1).
+
+    They repeat after 1,000,003 values: drawing 2**28 of them would take longer than everything that is measured, and
+    a prime is no multiple of any block or chunk, so that a wrong offset still gives a wrong answer.
+    """
+    a, b = np.random.default_rng(seed).standard_normal((2, min(size, 1_000_003)), np.float32)
+    return np.resize(a, size), np.resize(b, size)
+
+
+def reference(a, b):
+    return np.multiply(a, b)
+
+
+def tolerance(a, b):
+    """None: IEEE 754 rounds a product in one way only."""
+    return 0
+
+
+def bytes_moved(size):
+    """At least: two elements of 4 bytes read, one written."""
+    return 12 * size
+
+
+def operations(size):
+    return size
+
+
+def footprint(size):
+    """Bytes of all arrays, inputs and result together."""
+    return 12 * size
