@@ -23,6 +23,11 @@ def inputs(size, seed=0):
     return rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
 
 
+def wrong_inputs():
+    """What a recipe must refuse with a ValueError that names both shapes."""
+    return [(np.zeros(shape, np.float32), np.zeros(other, np.float32)) for shape, other in (((2, 3), (4, 5)), ((3,), (3, 3)), ((2, 3), (2, 3)))]
+
+
 def reference(a, b):
     """In float64, so that its own error does not count."""
     return a.astype(np.float64) @ b.astype(np.float64)

@@ -26,6 +26,11 @@ def inputs(size, seed=0):
     return *shape(size), chunk(size), seed
 
 
+def wrong_inputs():
+    """None: it takes numbers."""
+    return []
+
+
 def reference(rows, columns, chunk, seed):
     """The mean of normal(10, 1), plus one."""
     return 11.0 if rows * columns else np.nan

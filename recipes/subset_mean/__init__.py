@@ -23,6 +23,11 @@ def inputs(size, seed=0):
     return (np.resize(x, (rows, columns)),)
 
 
+def wrong_inputs():
+    """What a recipe must refuse with a ValueError that names the shape."""
+    return [(np.zeros(5),), (np.zeros((2, 2, 2)),)]
+
+
 def reference(x):
     if 0 in x.shape:
         return np.nan

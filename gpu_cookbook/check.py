@@ -1,0 +1,133 @@
+"""Whether a recipe is right, in this process: every layout and special value at the sizes where kernels go wrong."""
+
+import inspect
+
+import numpy as np
+
+
+def steps(module, workload):
+    """(upload, function, wait, download) of a recipe. random_subset_mean has no arrays to upload."""
+    return (
+        getattr(module, "upload", lambda *arguments: arguments),
+        getattr(module, workload.__name__.rpartition(".")[2]),
+        module.wait,
+        module.download,
+    )
+
+
+def takes_out(function):
+    return "out" in inspect.signature(function).parameters
+
+
+def repeats(workload):
+    """Whether the work changes its input, so that the answer depends on how often it was done."""
+    return "calls" in inspect.signature(workload.reference).parameters
+
+
+def disagreement(workload, inputs, result, calls=1):
+    """What is wrong with a result, in a line, or None. ``calls``: how often an in-place work was done."""
+    expected = np.asarray(
+        workload.reference(*inputs, calls=calls) if repeats(workload) else workload.reference(*inputs)
+    )
+    result = np.asarray(result)
+    if result.shape != expected.shape:
+        return f"the result's shape is {result.shape} instead of {expected.shape}"
+    dtype = next((x.dtype for x in inputs if isinstance(x, np.ndarray)), np.float64)
+    if result.dtype != dtype:
+        return f"the result's dtype is {result.dtype} instead of {dtype}"
+    wrong = result != expected
+    if wrong.any():  # the tolerance is worth computing only now
+        with np.errstate(invalid="ignore"):
+            wrong &= ~(np.abs(result - expected) <= workload.tolerance(*inputs))
+        wrong &= ~(np.isnan(result) & np.isnan(expected))
+    if not wrong.any():
+        return None
+    if result.ndim == 0:
+        return f"{result} instead of {expected}"
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+    return (
+        f"{np.count_nonzero(wrong):,} of {wrong.size:,} elements are wrong, the first at {list(at)}:"
+        f" {result[at]} instead of {expected[at]}"
+    )
+
+
+def variants(inputs):
+    """(description, inputs): the same arrays as people hand them over, and with special values."""
+    yield "", inputs
+    arrays = [x for x in inputs if isinstance(x, np.ndarray)]
+    if not arrays:
+        return
+    yield "negative strides: ", tuple(np.flip(x) for x in inputs)
+    yield "every other element of a larger array: ", tuple(np.repeat(x, 2, axis=-1)[..., ::2] for x in inputs)
+    if arrays[0].ndim == 2:
+        yield "Fortran order: ", tuple(np.asfortranarray(x) for x in inputs)
+    elif arrays[0].size % 2 == 0:
+        yield "two-dimensional, Fortran order: ", tuple(np.asfortranarray(x.reshape(2, -1)) for x in inputs)
+    fixed = tuple(x.copy() for x in inputs)
+    for x in fixed:
+        x.flags.writeable = False
+    yield "read-only: ", fixed
+    if all(x.size for x in arrays):
+        for value in (np.nan, np.inf):
+            special = tuple(x.copy() for x in inputs)
+            special[0].flat[0] = special[0].flat[-1] = value
+            yield f"{value} in the input: ", special
+
+
+def check_size(module, workload, size, device):
+    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.device."""
+    upload, function, wait, download = steps(module, workload)
+
+    def answer(inputs, **options):
+        result = function(*upload(*inputs), **options)
+        wait(result)
+        return download(result)
+
+    for seed in (1, 2):  # two inputs: a result kept from the first call is found out at the second
+        for description, inputs in variants(workload.inputs(size, seed)):
+            before = [np.array(x) for x in inputs]
+            with np.errstate(all="ignore"):  # infinity times zero is meant
+                fault = disagreement(workload, inputs, answer(inputs))
+            if fault:
+                return description + fault
+            if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(inputs, before, strict=True)):
+                return f"{description}the caller's own array was changed"
+    inputs = workload.inputs(size)
+    if takes_out(function):
+        (out,) = upload(np.full(workload.reference(*inputs).shape, np.nan, np.float32))
+        fault = disagreement(workload, inputs, answer(inputs, out=out))
+        if fault:
+            return f"out=: {fault}"
+    if not any(isinstance(x, np.ndarray) for x in inputs):
+        return _seeds(workload, size, answer)
+    if device.late(lambda: function(*upload(*inputs)), wait):
+        return "wait() returns before the device is done"
+    return None
+
+
+def _seeds(workload, size, answer):
+    once, again, other = (answer(workload.inputs(size, seed)) for seed in (3, 3, 4))
+    if not np.array_equal(once, again, equal_nan=True):
+        return f"seed 3 gave {once!r}, and then {again!r}"
+    if once == other:
+        return f"seeds 3 and 4 both gave {once!r}"
+    return None
+
+
+def check_refusals(module, workload):
+    """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
+    upload, function, wait, download = steps(module, workload)
+    for inputs in workload.wrong_inputs():
+        shapes = [x.shape for x in inputs]
+        what = f"shapes {' and '.join(map(str, shapes))}"
+        try:
+            result = function(*upload(*inputs))
+            wait(result)
+            download(result)
+        except ValueError as error:
+            unnamed = [shape for shape in shapes if str(shape) not in str(error)]
+            if unnamed:
+                return f"{what}: the ValueError does not name {unnamed[0]}: {error}"
+        else:
+            return f"{what}: no ValueError"
+    return None

@@ -1,0 +1,298 @@
+"""The command line. Each command's docstring is its help."""
+
+import enum
+import io
+import os
+import re
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from gpu_cookbook import catalogue, machine, report, runner
+
+app = typer.Typer(
+    help="The same workloads in every Python GPU framework: see them, check them, measure them side by side.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PIPE_WIDTH = 160  # characters, where the output is not a terminal: a file has no edge
+
+
+class Format(enum.StrEnum):
+    """How a comparison is written."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+Workloads = Annotated[
+    list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads. All, if left out.")
+]
+Techniques = Annotated[
+    list[str] | None, typer.Option("--technique", "-t", metavar="T", help="Only this technique. Can be repeated.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def console():
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def fail(message):
+    """Bad input: what to do, on standard error, exit 2."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(message))
+    raise typer.Exit(2)
+
+
+def choose(workloads, techniques):
+    try:
+        return catalogue.choose(workloads or (), techniques or ())
+    except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
+        fail(str(error))
+
+
+def progress():
+    """On a terminal a bar on standard error; in a pipe nothing."""
+    err = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )
+
+
+@app.command("list")
+def list_recipes(as_json: AsJson = False):
+    """Show every workload and technique, and what runs on this machine."""
+    rows = [(recipe, machine.obstacle(recipe)) for recipe in choose((), ())]
+    if as_json:
+        print(
+            report.as_json(
+                [
+                    {
+                        "workload": recipe.workload,
+                        "technique": recipe.technique,
+                        "framework": recipe.framework,
+                        "lane": recipe.lane,
+                        "runs_on": recipe.runs_on,
+                        "runs_here": obstacle is None,
+                        "reason": obstacle,
+                        "summary": recipe.summary,
+                    }
+                    for recipe, obstacle in rows
+                ]
+            ),
+            end="",
+        )
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("technique", no_wrap=True)
+    table.add_column("lane", no_wrap=True)
+    for workload in catalogue.workloads():
+        table.add_column(workload.replace("random_subset_mean", "random_\nsubset_mean"), justify="center", no_wrap=True)
+    table.add_column("why not here")
+    for technique in sorted({recipe.technique for recipe, _ in rows}, key=lambda name: (name != "numpy", name)):
+        mine = {recipe.workload: (recipe, obstacle) for recipe, obstacle in rows if recipe.technique == technique}
+        marks = []
+        for workload in catalogue.workloads():
+            if workload not in mine:
+                marks.append("")
+            else:
+                marks.append("[red]no[/]" if mine[workload][1] else "[green]yes[/]")
+        recipe = next(iter(mine.values()))[0]
+        reasons = dict.fromkeys(obstacle for _, obstacle in mine.values() if obstacle)
+        table.add_row(technique, recipe.lane, *marks, Text("; ".join(reasons), style="dim"))
+    console().print(table)
+    here = sum(obstacle is None for _, obstacle in rows)
+    console().print(f"{len(rows)} recipes, {here} of which run here. One of them: gpu-cookbook show multiply numpy")
+
+
+@app.command()
+def doctor(as_json: AsJson = False):
+    """Examine this machine: GPUs, driver, compilers, OpenCL, frameworks; and how to mend what does not fit.
+
+    Exits with 1 if something that is installed does not work.
+    """
+    from gpu_cookbook import doctor as examination  # imports more than 'list' can afford
+
+    findings = examination.examine()
+    if as_json:
+        print(report.as_json(examination.as_json(findings)), end="")
+    else:
+        console().print(examination.table(findings))
+    if any(finding.status == "broken" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    workload: Annotated[str, typer.Argument(help="For example multiply.")],
+    technique: Annotated[str, typer.Argument(help="For example cupy_raw.")],
+):
+    """Print a recipe as one script that needs nothing of this project: ready to paste, or to redirect into a file."""
+    from gpu_cookbook.show import script
+
+    (recipe,) = choose([workload], [technique])
+    sys.stdout.write(script(recipe))
+
+
+@app.command()
+def check(
+    workloads: Workloads = None,
+    techniques: Techniques = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 also for a recipe that was skipped: for a GPU machine.")
+    ] = False,
+    as_json: AsJson = False,
+):
+    """Check every recipe that runs here against NumPy, at the sizes, layouts and values where kernels go wrong.
+
+    Exits with 1 on a wrong answer.
+    """
+    recipes = choose(workloads, techniques)
+    results = {}
+
+    def one(recipe):
+        return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).AWKWARD)))
+
+    # Nothing is timed here, so several may run at once.
+    with progress() as bar, ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
+        task = bar.add_task("checking", total=len(recipes))
+        futures = {pool.submit(one, recipe): recipe for recipe in recipes}
+        try:
+            for future in as_completed(futures):
+                results[futures[future]] = future.result()
+                bar.advance(task)
+        except KeyboardInterrupt:
+            interrupted = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.stop_all()
+        else:
+            interrupted = False
+    cells = [cell for recipe in recipes for cell in results.get(recipe, ())]
+    if as_json:
+        print(report.as_json(cells), end="")
+    else:
+        console().print(report.checks(cells))
+    leave(cells, interrupted, strict)
+
+
+@app.command()
+def compare(
+    workloads: Workloads = None,
+    techniques: Techniques = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            "-s",
+            metavar="S",
+            help="Only this size: elements, or the side of a square: 40000, 1_000_000, 2**28. Can be repeated. "
+            "Without it the headline sizes; without a GPU the two smaller ones.",
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to write the result.")] = Format.table,
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+):
+    """Check every recipe that runs here, then measure them side by side.
+
+    NumPy is always measured too, since the speedups are against it. Each recipe runs in a process of its own: one that
+    crashes or hangs costs its own cells only. Ctrl-C keeps and shows what was measured. Exits with 1 if a cell failed
+    or was refused.
+    """
+    recipes = choose(workloads, techniques)
+    if techniques and "numpy" not in techniques:
+        recipes = [*choose(sorted({recipe.workload for recipe in recipes}), ["numpy"]), *recipes]
+        recipes.sort(key=lambda recipe: recipe.workload)
+    chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
+    if output and not (output.parent.is_dir() and os.access(output.parent, os.W_OK)) or (output and output.is_dir()):
+        fail(f"Cannot write {output}: name a file in a folder that exists and that you may write to.")
+
+    cells = []
+    interrupted = False
+    with progress() as bar:
+        task = bar.add_task("measuring the copy bandwidth", total=sum(len(chosen[r.workload]) for r in recipes))
+
+        def started(recipe, size):
+            label = catalogue.workload_module(recipe.workload).label(size)
+            bar.update(task, description=f"{recipe.workload}, {recipe.technique}, {label}")
+
+        try:
+            probes = runner.probe(recipes)
+            for recipe in recipes:
+                for cell in runner.run(recipe, "measure", chosen[recipe.workload], probes, started):
+                    cells.append(cell)
+                    bar.advance(task)
+        except KeyboardInterrupt:
+            interrupted = True
+        except runner.ProbeFailed as error:
+            bar.stop()
+            fail(str(error))
+    report.complete(cells)
+    text = written(cells, form, to_file=output is not None)
+    if output:
+        output.write_text(text, encoding="utf-8")
+        print(f"{len(cells)} cells written to {output}", file=sys.stderr)
+    elif form is Format.table:
+        out = console()
+        out.print(report.tables(cells, out.width))
+    else:
+        sys.stdout.write(text)
+    leave(cells, interrupted)
+
+
+def written(cells, form, to_file):
+    """The comparison as text; a table only for a file, since a terminal gets its colours."""
+    if form is Format.table:
+        if not to_file:
+            return ""
+        plain = Console(width=PIPE_WIDTH, record=True, file=io.StringIO())
+        plain.print(report.tables(cells, PIPE_WIDTH))
+        return plain.export_text()
+    return {Format.markdown: report.markdown, Format.csv: report.as_csv, Format.json: report.as_json}[form](cells)
+
+
+def sizes_of(workload, words):
+    """The sizes that the words name, or those that suit this machine; in order."""
+    known = catalogue.workload_module(workload).SIZES
+    if not words:
+        return list(known if machine.gpus() else known[:2])
+    sizes = set()
+    for word in words:
+        match = re.fullmatch(r"(\d+)(?:(?:\*\*|\^)(\d+))?", word.replace("_", "").replace(",", ""))
+        size = int(match[1]) ** min(int(match[2] or 1), 64) if match else 0
+        if not 0 < size < 2**63:
+            fail(catalogue.nearest("size", word, [str(size) for size in known]))
+        sizes.add(size)
+    return sorted(sizes)
+
+
+def leave(cells, interrupted, strict=False):
+    """Ends with the exit code that the cells ask for, after a line of totals on standard error."""
+    counts = Counter(cell["status"] for cell in cells)
+    totals = ", ".join(f"{counts[status]} {status}" for status in ("ok", "failed", "refused", "skipped"))
+    print(f"{len(cells)} cells: {totals}{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    if interrupted:
+        raise typer.Exit(130)
+    if counts["failed"] or counts["refused"] or (strict and counts["skipped"]):
+        raise typer.Exit(1)

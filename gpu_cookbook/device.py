@@ -1,0 +1,238 @@
+"""What a recipe computes on: its name, its own clock, its copy bandwidth. One class for each kind."""
+
+import os
+import statistics
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from gpu_cookbook import machine
+
+COPY_BYTES = 2**30
+COPIES = 10
+BATCHES = 10
+
+
+class Unmeasurable(Exception):
+    """There is no such figure here; the message says why."""
+
+
+class Host:
+    """The CPU, and every engine of several processes or GPUs: the host's clock is the only one that sees all of it."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def late(self, call, wait):
+        """Whether wait() returns before the device is done with call(). A CPU's results are compared instead."""
+        return False
+
+    def device_times(self, call, wall):
+        raise Unmeasurable("the host's clock is the only one")
+
+    def free_bytes(self):
+        return None
+
+    def copy_bandwidth(self):
+        """Bytes read and written a second by all cores together, each copying blocks of its own."""
+        cores = len(os.sched_getaffinity(0))
+        size = min(COPY_BYTES, machine.host_memory_free() // 8) // cores
+        blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(cores)]
+        with ThreadPoolExecutor(cores) as pool:
+            times = []
+            for _ in range(COPIES):
+                start = time.perf_counter()
+                list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), blocks))
+                times.append(time.perf_counter() - start)
+        return 2 * size * cores / statistics.median(times)
+
+    def cache_bytes(self):
+        """The last-level cache of the first core."""
+        sizes = [0]
+        for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+            sizes.append(int(file.read_text().strip().removesuffix("K")) * 1024)
+        return max(sizes)
+
+
+class Cuda:
+    """The first visible NVIDIA GPU, timed by its own events in the primary context, which every framework shares."""
+
+    # Keeps the GPU busy, so that everything that is launched meanwhile waits in the queue. It ends by itself: a kernel
+    # that waited for the host would never end if a launch behind it had to wait for the device first.
+    SPIN = r"""
+    extern "C" __global__ void spin(long long nanoseconds)
+    {
+        long long start, now;
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+        do
+            asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+        while (now - start < nanoseconds);
+    }
+    """
+
+    def __init__(self):
+        from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
+
+        self.device = Device(0)
+        self.device.set_current()
+        self.name = self.device.name
+        self.stream = LEGACY_DEFAULT_STREAM  # what PyCUDA, CuPy, Numba and PyTorch use, unless told otherwise
+        self.timed = EventOptions(timing_enabled=True)
+        arch = "".join(map(str, self.device.compute_capability))
+        self.kernel = Program(self.SPIN, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("spin")
+        self.spin(1e-3)  # loads it
+        self.device.sync()
+
+    def spin(self, seconds):
+        from cuda.core import LaunchConfig, launch
+
+        launch(self.stream, LaunchConfig(grid=1, block=1), self.kernel, np.int64(seconds * 1e9))
+
+    def record(self):
+        return self.stream.record(options=self.timed)
+
+    def late(self, call, wait):
+        """Whether wait() returns before the device is done with call()."""
+        self.device.sync()
+        self.spin(0.02)
+        result = call()
+        behind = self.record()
+        wait(result)
+        time.sleep(1e-3)  # the event is done a moment after the work
+        late = not behind.is_done
+        self.device.sync()
+        return late
+
+    def device_times(self, call, wall):
+        """Seconds a call, one for each batch of calls that were all in the queue before the first of them ran.
+
+        ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
+        """
+        count = max(1, min(100, int(0.02 / wall)))
+        times = []
+        while len(times) < BATCHES:
+            self.device.sync()
+            self.spin(1e-3 + 2 * wall * count)
+            start = self.record()
+            for _ in range(count):
+                call()
+            stop = self.record()
+            queued = not start.is_done
+            stop.sync()
+            if queued:
+                times.append((stop - start) / 1e3 / count)
+            elif count > 1:
+                count, times = count // 2, []
+            else:
+                raise Unmeasurable("a call waits for the device by itself, so that no queue forms")
+            if sum(times) * count > 4:  # seconds
+                break
+        return times
+
+    def free_bytes(self):
+        return machine.device_memory()[1]
+
+    def copy_bandwidth(self):
+        """Bytes read and written a second by a copy within the device's memory."""
+        size = min(COPY_BYTES, self.free_bytes() // 4)
+        source, target = self.device.allocate(size), self.device.allocate(size)
+        source.fill(1, stream=self.stream)
+        source.copy_to(target, stream=self.stream)
+        times = self.device_times(lambda: source.copy_to(target, stream=self.stream), wall=1e-3)
+        return 2 * size / statistics.median(times)
+
+    def cache_bytes(self):
+        return self.device.properties.l2_cache_size
+
+
+class OpenCl:
+    """The device behind a PyOpenCL queue. A user event holds the queue until all calls are in it."""
+
+    def __init__(self, queue):
+        self.queue = queue
+        self.name = queue.device.name.strip()
+
+    @classmethod
+    def default(cls):
+        """The device that the recipes take: a GPU where there is one."""
+        import pyopencl as cl
+
+        devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+        device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
+        return cls(cl.CommandQueue(cl.Context([device])))
+
+    def late(self, call, wait):
+        """Whether wait() returns before the device is done with call()."""
+        import pyopencl as cl
+
+        result = call()
+        behind = cl.enqueue_marker(self.queue)
+        wait(result)
+        time.sleep(1e-3)  # the marker is done a moment after the work
+        late = behind.command_execution_status != cl.command_execution_status.COMPLETE
+        self.queue.finish()
+        return late
+
+    def device_times(self, call, wall):
+        """Seconds a call: what 2 n calls take more than n calls, from the moment the queue is let go."""
+        count = max(1, min(50, int(0.02 / wall)))
+        times = []
+        while len(times) < BATCHES and sum(times) * 3 * count < 4:  # seconds
+            times.append((self._batch(2 * count, call) - self._batch(count, call)) / count)
+        return times
+
+    def _batch(self, count, call):
+        import pyopencl as cl
+
+        self.queue.finish()
+        gate = cl.UserEvent(self.queue.context)
+        opened = []
+
+        def open_gate():
+            if not opened:
+                opened.append(time.perf_counter())
+                gate.set_status(cl.command_execution_status.COMPLETE)
+
+        # Lets go of a call that waits for the device by itself.
+        rescue = threading.Timer(2, open_gate)
+        rescue.start()
+        cl.enqueue_barrier(self.queue, wait_for=[gate])
+        results = [call() for _ in range(count)]  # kept: memory that is freed early may be waited for
+        self.queue.flush()
+        rescued = bool(opened)
+        rescue.cancel()
+        open_gate()
+        self.queue.finish()
+        done = time.perf_counter()
+        del results
+        if rescued:
+            raise Unmeasurable("a call waits for the device by itself, so that no queue forms")
+        return done - opened[0]
+
+    def free_bytes(self):
+        import pyopencl as cl
+
+        device = self.queue.device
+        if device.type & cl.device_type.GPU and self.name in {gpu.name for gpu in machine.gpus()}:
+            return machine.device_memory()[1]
+        return device.global_mem_size
+
+    def copy_bandwidth(self):
+        """Bytes read and written a second by a copy within the device's memory; on a CPU by all cores, as Host has it,
+        since PoCL copies with one."""
+        import pyopencl as cl
+
+        if self.queue.device.type & cl.device_type.CPU:
+            return Host(self.name).copy_bandwidth()
+        size = min(COPY_BYTES, self.queue.device.max_mem_alloc_size // 2)
+        source, target = (cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size) for _ in range(2))
+        cl.enqueue_fill_buffer(self.queue, source, np.uint8(1), 0, size)
+        cl.enqueue_copy(self.queue, target, source)
+        times = self.device_times(lambda: cl.enqueue_copy(self.queue, target, source), wall=0.1)
+        return 2 * size / statistics.median(times)
+
+    def cache_bytes(self):
+        return self.queue.device.global_mem_cache_size

@@ -1,0 +1,155 @@
+"""What this machine has, seen without importing any framework."""
+
+import importlib.util
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import psutil
+import pynvml
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An NVIDIA GPU as the driver's management library (NVML) describes it."""
+
+    index: int
+    name: str
+    memory_bytes: int
+    compute_capability: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Nvidia:
+    """The NVIDIA driver: its version, the newest CUDA that it can run, and its GPUs."""
+
+    driver: str
+    cuda: tuple[int, int]
+    gpus: tuple[Gpu, ...]
+
+
+@cache
+def nvidia():
+    """The NVIDIA driver and GPUs, or None. CUDA_VISIBLE_DEVICES is respected."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+    gpus = []
+    for index in _visible(pynvml.nvmlDeviceGetCount()):
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        gpus.append(
+            Gpu(
+                index,
+                _text(pynvml.nvmlDeviceGetName(handle)),
+                pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+            )
+        )
+    return Nvidia(_text(pynvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), tuple(gpus))
+
+
+def _visible(count):
+    """The indices that CUDA_VISIBLE_DEVICES leaves; as in CUDA, the first unknown one ends the list."""
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if setting is None:
+        return list(range(count))
+    indices = []
+    for word in filter(None, (word.strip() for word in setting.split(","))):
+        if word.startswith("GPU-"):
+            handles = {_text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(i))): i for i in range(count)}
+            match = [i for uuid, i in handles.items() if uuid.startswith(word)]
+            if not match:
+                break
+            indices.append(match[0])
+        elif word.isdigit() and int(word) < count:
+            indices.append(int(word))
+        else:
+            break
+    return indices
+
+
+def _text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def gpus():
+    return nvidia().gpus if nvidia() else ()
+
+
+def device_memory():
+    """(used, free) bytes of all visible NVIDIA GPUs together, whoever uses them."""
+    infos = [pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
+    return sum(info.used for info in infos), sum(info.free for info in infos)
+
+
+def host_memory_free():
+    """Bytes that can be taken before the machine swaps or kills."""
+    return psutil.virtual_memory().available
+
+
+@cache
+def processor():
+    """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+
+
+def installed(package):
+    """Whether a top-level module can be imported, without importing it."""
+    return importlib.util.find_spec(package) is not None
+
+
+@cache
+def program(name):
+    """The path of a program, or None. nvcc is also looked for where CUDA puts it: a shell that lacks it on PATH is
+    common, and gpu-cookbook adds the folder for the recipes that it starts."""
+    found = shutil.which(name)
+    if not found and name == "nvcc":
+        for folder in cuda_folders():
+            found = found or shutil.which(name, path=folder / "bin")
+    return found
+
+
+def cuda_folders():
+    """Where a CUDA toolkit may be, the most explicit first."""
+    named = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
+    return [Path(folder) for folder in [*named, "/usr/local/cuda"] if folder]
+
+
+@cache
+def opencl_drivers():
+    """The OpenCL drivers (ICD files) that a program here will be offered, as paths."""
+    folders = [Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")]
+    spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its own beside PyOpenCL's loader
+    if spec and spec.origin:
+        folders.append(Path(spec.origin).parent / ".libs")
+    return tuple(icd for folder in folders for icd in ([folder] if folder.is_file() else sorted(folder.glob("*.icd"))))
+
+
+def obstacle(recipe):
+    """Why this recipe cannot run here, in one line, or None."""
+    if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
+        return "needs an NVIDIA GPU, and none is found here"
+    missing = [package for package in recipe.packages if not installed(package)]
+    if missing:
+        return f"{', '.join(missing)} not installed: {install_command(recipe)}"
+    if recipe.needs and not program(recipe.needs):
+        return f"needs {recipe.needs} on PATH: gpu-cookbook doctor says how to get it"
+    if recipe.runs_on == "OpenCL device" and not opencl_drivers():
+        return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
+    return None
+
+
+def install_command(recipe):
+    """The recipe's Install line, which is for CUDA 13, for the CUDA that this driver runs."""
+    major = nvidia().cuda[0] if nvidia() else 13
+    return recipe.install.replace("cuda13x", f"cuda{min(major, 13)}x")

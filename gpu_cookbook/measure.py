@@ -1,0 +1,214 @@
+"""The figures of one cell, taken in this process. Every time is in seconds; docs and README say what each means."""
+
+import statistics
+import threading
+import time
+
+import numpy as np
+
+from gpu_cookbook import machine
+from gpu_cookbook.check import disagreement, repeats, steps, takes_out
+from gpu_cookbook.device import Unmeasurable
+
+BUDGET = 0.5  # seconds of calls for a figure
+SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
+COLD_LIMIT = 20  # a first call that takes longer is a sample: no compilation does
+SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread
+COPY_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reaches 1.2 of it on an H200, and no cell 1.5
+
+
+class Refused(Exception):
+    """A figure that cannot be true; the message says why."""
+
+
+class Wrong(Exception):
+    """A result that is not the reference's; the message says where."""
+
+
+def sample(call, budget=BUDGET):
+    """Seconds of each call."""
+    times = []
+    begin = time.perf_counter()
+    while True:
+        start = time.perf_counter()
+        call()
+        end = time.perf_counter()
+        times.append(end - start)
+        spent, count = end - begin, len(times)
+        if (spent >= budget and count >= SAMPLES) or (spent >= 4 * budget and count >= 3) or spent >= 10 * budget:
+            return times
+
+
+def spread(name, times):
+    """Median, quartiles and number of samples, as figures of a cell."""
+    low, middle, high = np.percentile(times, (25, 50, 75)).tolist()
+    return {f"{name}_s": middle, f"{name}_q1_s": low, f"{name}_q3_s": high, f"{name}_samples": len(times)}
+
+
+class MemoryPeak:
+    """The most NVIDIA device memory in use while it is open, over what was in use at ``base``; all GPUs together."""
+
+    def __init__(self, base):
+        self.base = base
+        self.bytes = 0
+
+    def __enter__(self):
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def _watch(self):
+        while not self.stop.wait(0.002):
+            self.look()
+
+    def look(self):
+        self.bytes = max(self.bytes, machine.device_memory()[0] - self.base)
+
+    def __exit__(self, *_):
+        self.look()
+        self.stop.set()
+        self.thread.join()
+
+
+def first_result(loader, workload, size, engine):
+    """(module, figures): what a fresh process spends until the first result is there, part by part.
+
+    ``loader``: imports() the frameworks, then execute() gives the recipe's module. ``engine``: an ExitStack that keeps
+    what the recipe starts.
+    """
+    inputs = workload.inputs(size)
+    marks = [time.perf_counter()]
+
+    def mark():
+        marks.append(time.perf_counter())
+
+    loader.imports()
+    mark()
+    module = loader.execute()
+    if hasattr(module, "engine"):
+        engine.enter_context(module.engine())
+    upload, function, wait, download = steps(module, workload)
+    arguments = upload(*inputs)
+    mark()
+    result = function(*arguments)
+    wait(result)
+    mark()
+    download(result)
+    mark()
+    parts = ("import", "setup", "call", "download")
+    figures = {f"first_{part}_s": b - a for part, a, b in zip(parts, marks, marks[1:], strict=False)}
+    return module, {"first_result_s": marks[-1] - marks[0], **figures}
+
+
+def does_not_fit(workload, size, device):
+    """Why the cell is too large for the memory that is free, with the numbers, or None."""
+    needed = workload.footprint(size)
+    free = device.free_bytes()
+    if free is not None and needed > 0.9 * free:
+        return f"needs {needed / 1e9:.1f} GB on the device, where {free / 1e9:.1f} GB are free"
+    # Inputs and result, the reference's and one copy, for engines that share memory between processes.
+    needed, free = 3 * needed, machine.host_memory_free()
+    if needed > free:
+        return f"needs {needed / 1e9:.1f} GB of host memory, where {free / 1e9:.1f} GB are free"
+    return None
+
+
+def measure(module, workload, size, device, memory_base):
+    """The figures of one cell as a dict. Wrong, Refused, or what the recipe raises."""
+    upload, function, wait, download = steps(module, workload)
+    inputs = workload.inputs(size)
+    figures = {}
+
+    def verify(result, calls=1):
+        fault = disagreement(workload, inputs, download(result), calls)
+        if fault:
+            raise Wrong(fault)
+
+    if memory_base is not None:
+        with MemoryPeak(memory_base) as peak:
+            arguments = upload(*inputs)
+            result = function(*arguments)
+            wait(result)
+            peak.look()
+            download(result)
+        figures["peak_device_memory_bytes"] = peak.bytes
+        del arguments, result
+
+    arguments = upload(*inputs)
+    options = {}
+    calls = 0
+
+    def call():
+        nonlocal arguments, calls
+        result = function(*arguments, **options)
+        calls += 1
+        if repeats(workload):
+            arguments = (result,)
+        return result
+
+    def synchronised():
+        result = call()
+        wait(result)
+        return result
+
+    start = time.perf_counter()
+    result = synchronised()
+    cold = time.perf_counter() - start
+    verify(result, calls)
+    if takes_out(function):  # poisoned: what the timed calls leave out stays NaN
+        del result
+        (options["out"],) = upload(np.full(workload.reference(*inputs).shape, np.nan, np.float32))
+    resident = [cold] if cold > COLD_LIMIT else sample(synchronised)
+    figures |= spread("resident", resident)
+    wall = statistics.median(resident)
+
+    try:
+        device_times = device.device_times(call, wall)
+    except Unmeasurable as reason:
+        figures["device_reason"] = str(reason)
+    else:
+        figures |= spread("device", device_times)
+        own = figures["device_s"]
+        if wall < SIGNIFICANCE * own:
+            raise Refused(
+                f"one synchronised call takes {wall * 1e6:.1f} µs, and {own * 1e6:.1f} µs on the device's own clock:"
+                " it was not waited for"
+            )
+    if cold <= COLD_LIMIT:
+        verify(synchronised(), calls)
+
+    if any(isinstance(x, np.ndarray) for x in inputs):
+        options.clear()
+        arguments = result = None
+        last = None
+
+        def transfer():
+            nonlocal last
+            last = None  # one result at a time
+            last = download(function(*upload(*inputs)))
+
+        figures |= spread("transfer", sample(transfer))
+        fault = disagreement(workload, inputs, last)
+        if fault:
+            raise Wrong(f"with transfer: {fault}")
+    return figures
+
+
+def judge(figures, workload, size, probe):
+    """GB/s and share of the copy bandwidth, added to the figures. Refused where the device cannot be that fast."""
+    moved = workload.bytes_moved(size)
+    best = figures.get("device_s", figures["resident_s"])
+    if not moved:
+        return figures
+    rate = moved / best
+    figures["bandwidth_gb_per_s"] = rate / 1e9
+    # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
+    if moved > 2 * probe["cache_bytes"]:
+        limit = probe["copy_bandwidth_gb_per_s"]
+        figures["copy_bandwidth_percent"] = 100 * rate / 1e9 / limit
+        if rate / 1e9 > COPY_LIMIT * limit:
+            raise Refused(
+                f"{rate / 1e9:,.0f} GB/s is more than this device can do: a copy on it runs at {limit:,.0f} GB/s"
+            )
+    return figures

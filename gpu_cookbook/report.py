@@ -1,0 +1,264 @@
+"""Cells as people and programs read them: tables, Markdown, CSV, JSON."""
+
+import csv
+import io
+import json
+import math
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from gpu_cookbook import catalogue
+
+NOISY = 0.2  # the middle half of the samples is wider than this share of the median
+CAPTION = (
+    "Medians. resident: data on the device, one synchronised call. device: its own clock, queue kept full. transfer: "
+    "host arrays in, host result out. ×NumPy: NumPy's resident time over resident, and over transfer. copy: share of "
+    "this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. first: a fresh process with "
+    "empty caches until the first result. wins from: the size from which it beats NumPy, resident / with transfer, "
+    "estimated between measured sizes. ~ noisy: half of the samples spread over more than 20 %."
+)
+
+
+def complete(cells):
+    """The cells with what follows from several: speedups, and the size from which a technique beats NumPy."""
+    ok = [cell for cell in cells if cell["status"] == "ok"]
+    numpy = {(c["workload"], c["size"]): c["resident_s"] for c in ok if c["technique"] == "numpy"}
+    for cell in ok:
+        base = numpy.get((cell["workload"], cell["size"]))
+        for figure in ("resident", "transfer"):
+            if base and f"{figure}_s" in cell:
+                cell[f"speedup_{figure}_x"] = base / cell[f"{figure}_s"]
+    for cell in ok:
+        row = [c for c in ok if (c["workload"], c["technique"]) == (cell["workload"], cell["technique"])]
+        for figure in ("resident", "transfer"):
+            points = sorted((c["size"], c[f"speedup_{figure}_x"]) for c in row if f"speedup_{figure}_x" in c)
+            if points and cell["technique"] != "numpy":
+                cell[f"beats_numpy_from_size_{figure}"] = crossing(points)
+    return cells
+
+
+def crossing(points):
+    """The size from which the speedup stays above 1, of (size, speedup) points in order of size; None if it never is.
+
+    Between two measured sizes the speedup is taken to be a straight line in logarithms. The smallest size, where the
+    speedup is above 1 at every one.
+    """
+    lost = [i for i, (_, speedup) in enumerate(points) if speedup <= 1]
+    if not lost:
+        return points[0][0]
+    if lost[-1] == len(points) - 1:
+        return None
+    (size, speedup), (next_size, next_speedup) = points[lost[-1]], points[lost[-1] + 1]
+    share = -math.log(speedup) / (math.log(next_speedup) - math.log(speedup))
+    return round(size * (next_size / size) ** share)
+
+
+def seconds(value):
+    """Three significant digits and a unit: 13.1 µs, 742 µs, 1.32 ms, 8.02 s."""
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= 0.9995 * scale:
+            break
+    return f"{digits(value / scale)} {unit}"
+
+
+def digits(value):
+    """Three significant digits, no exponent: 0.0123, 1.23, 12.3, 123, 1,230."""
+    if value == 0:
+        return "0"
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{round(value, 2 - math.floor(math.log10(abs(value)))):,.{places}f}"
+
+
+def timing(cell, figure):
+    if f"{figure}_s" not in cell:
+        return "–"
+    median = cell[f"{figure}_s"]
+    noisy = cell[f"{figure}_q3_s"] - cell[f"{figure}_q1_s"] > NOISY * median
+    return ("~" if noisy else "") + seconds(median)
+
+
+def number(cell, figure, form=digits):
+    return form(cell[figure]) if cell.get(figure) is not None else "–"
+
+
+def ratio(cell, figure):
+    return number(cell, f"speedup_{figure}_x") if cell["technique"] != "numpy" else "1"
+
+
+def wins(cell):
+    if cell["technique"] == "numpy":
+        return "–"
+    words = []
+    for figure in ("resident", "transfer"):
+        key = f"beats_numpy_from_size_{figure}"
+        if key in cell:
+            size = cell[key]
+            smallest = size is not None and size in catalogue.workload_module(cell["workload"]).SIZES[:1]
+            words.append("never" if size is None else f"{'≤' if smallest else '≈'}{float(digits_int(size)):,.0f}")
+    return " / ".join(words) or "–"
+
+
+def digits_int(size):
+    """Two significant digits: an estimate between sizes that lie far apart has no more."""
+    return f"{size:.2g}"
+
+
+def place(cell):
+    """Where the cell ran, in a word; the heading has the devices' whole names."""
+    return "CPU" if cell["device"] and "core" in cell["device"] else cell["device"] or ""
+
+
+COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
+    ("resident", lambda c: timing(c, "resident"), 0),
+    ("device", lambda c: timing(c, "device"), 2),
+    ("transfer", lambda c: timing(c, "transfer"), 0),
+    ("×NumPy", lambda c: ratio(c, "resident"), 0),
+    ("×, transfer", lambda c: ratio(c, "transfer"), 1),
+    ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 1),
+    ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 3),
+    ("memory", lambda c: number(c, "peak_device_memory_bytes", lambda v: f"{digits(v / 2**30)} GiB"), 3),
+    ("first", lambda c: number(c, "first_result_s", seconds), 2),
+    ("wins from", wins, 3),
+)
+
+
+def grouped(cells):
+    """(workload, [(size, its ok cells, fastest first)], the rest) of a comparison."""
+    for workload in dict.fromkeys(cell["workload"] for cell in cells):
+        mine = [cell for cell in cells if cell["workload"] == workload]
+        ok = sorted((c for c in mine if c["status"] == "ok"), key=lambda c: c["resident_s"])
+        sizes = sorted({cell["size"] for cell in ok})
+        yield workload, [(size, [c for c in ok if c["size"] == size]) for size in sizes], rest(mine)
+
+
+def rest(cells):
+    """(technique, status, reason) of what has no figures: a line a technique, or a size where they differ."""
+    lines = {}
+    for cell in cells:
+        if cell["status"] != "ok":
+            lines.setdefault((cell["technique"], cell["status"], cell["reason"]), []).append(cell)
+    for (technique, status, reason), those in lines.items():
+        all_sizes = len(those) == sum(1 for cell in cells if cell["technique"] == technique)
+        label = catalogue.workload_module(those[0]["workload"]).label
+        sizes = "" if all_sizes else f"at {', '.join(label(cell['size']) for cell in those)}: "
+        yield technique, status, sizes + reason
+
+
+def used_columns(groups, width):
+    """The columns that have a figure, and of those as many as fit in ``width`` characters."""
+    cells = [cell for _, members in groups for cell in members]
+    columns = [(head, text, late) for head, text, late in COLUMNS if any(text(c) not in ("–", "1") for c in cells)]
+    while True:
+        taken = 30 + sum(3 + max([len(head), *(len(text(c)) for c in cells)]) for head, text, _ in columns)
+        worst = max((late for *_, late in columns), default=0)
+        if taken <= width or worst == 0:
+            return columns
+        columns.remove(next(c for c in reversed(columns) if c[2] == worst))
+
+
+def tables(cells, width):
+    """A rich renderable: a table a workload, then what did not run and why."""
+    parts = []
+    for workload, groups, others in grouped(cells):
+        columns = used_columns(groups, width)
+        table = Table(
+            title=f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}",
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+        )
+        table.add_column("technique", no_wrap=True)
+        table.add_column("on", no_wrap=True)
+        for head, _, _ in columns:
+            table.add_column(head, justify="right", no_wrap=True)
+        label = catalogue.workload_module(workload).label
+        for size, members in groups:
+            table.add_row(Text(label(size), style="bold cyan"), "", *[""] * len(columns))
+            for cell in members:
+                best = all(cell["resident_s"] <= c["resident_s"] for c in members if c["lane"] == cell["lane"])
+                style = "bold green" if best else ""
+                table.add_row(
+                    f"  {cell['technique']}", place(cell), *(text(cell) for _, text, _ in columns), style=style
+                )
+            table.add_section()
+        if groups:
+            parts.append(table)
+        else:
+            parts.append(Text(f"{workload}: nothing ran", style="bold"))
+        others = list(others)
+        if others:
+            colours = {"skipped": "dim", "failed": "red", "refused": "red"}
+            reasons = Table.grid(padding=(0, 2))
+            for technique, status, reason in others:
+                reasons.add_row(f"  {technique}", Text(status, style=colours[status]), reason)
+            parts += [reasons, Text()]
+    if any(cell["status"] == "ok" for cell in cells):
+        parts.append(Text(CAPTION, style="dim"))
+    return Group(*parts)
+
+
+def checks(cells):
+    """A rich renderable: a line a recipe that was checked, the wrong ones with the first thing that is wrong."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("workload", "technique", "on", "sizes", "result"):
+        table.add_column(head, no_wrap=head != "result")
+    recipes = {}
+    for cell in cells:
+        recipes.setdefault((cell["workload"], cell["technique"]), []).append(cell)
+    for (workload, technique), those in recipes.items():
+        bad = next((cell for cell in those if cell["status"] != "ok"), None)
+        right = sum(cell["status"] == "ok" for cell in those)
+        if bad is None:
+            result = Text("right", style="green")
+        elif bad["status"] == "skipped":
+            result = Text(f"skipped: {bad['reason']}", style="dim")
+        else:
+            size = catalogue.workload_module(workload).label(bad["size"])
+            result = Text(f"wrong at {size}: {bad['reason']}", style="red")
+        skipped = bad is not None and bad["status"] == "skipped"
+        table.add_row(workload, technique, place(those[0]), "" if skipped else f"{right}/{len(those)}", result)
+    return table
+
+
+def markdown(cells):
+    lines = []
+    for workload, groups, others in grouped(cells):
+        columns = used_columns(groups, math.inf)
+        lines += [f"### {workload}", "", f"{catalogue.workloads()[workload].partition(': ')[2]}", ""]
+        if groups:
+            heads = ["size", "technique", "on", *(head for head, _, _ in columns)]
+            lines += ["| " + " | ".join(heads) + " |", "| --- | --- | --- |" + " ---: |" * len(columns)]
+        label = catalogue.workload_module(workload).label
+        for size, members in groups:
+            for cell in members:
+                texts = [label(size), f"`{cell['technique']}`", place(cell), *(text(cell) for _, text, _ in columns)]
+                lines.append("| " + " | ".join(texts).replace("~", "\\~") + " |")
+        lines.append("")
+        others = list(others)
+        if others:
+            lines += ["| technique | | why |", "| --- | --- | --- |"]
+            lines += [
+                f"| `{technique}` | {status} | {reason.replace('|', chr(92) + '|')} |"
+                for technique, status, reason in others
+            ]
+            lines.append("")
+    lines.append(CAPTION.replace("~", "\\~"))
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(cells):
+    """One row a cell, one column a figure that any cell has."""
+    fields = list(dict.fromkeys(key for cell in cells for key in cell))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(cells)
+    return text.getvalue()
+
+
+def as_json(data):
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

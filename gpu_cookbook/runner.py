@@ -1,0 +1,194 @@
+"""Runs recipes, each in a process of its own with a time limit, so that one that crashes costs its own cells only."""
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import psutil
+
+from gpu_cookbook import catalogue, machine
+
+START_LIMIT = 300  # seconds to import, start engines and compile, before the first cell
+PROBE_LIMIT = 120  # seconds
+
+
+def cell(recipe, size, status, reason=None, device=None, **figures):
+    """One cell as every output format has it."""
+    return {
+        "workload": recipe.workload,
+        "technique": recipe.technique,
+        "framework": recipe.framework,
+        "lane": recipe.lane,
+        "math": recipe.math or "IEEE",
+        "device": device,
+        "size": size,
+        "status": status,
+        "reason": reason,
+        **figures,
+    }
+
+
+def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
+    """Yields a cell for each size as soon as it is there: ok, failed, refused or skipped.
+
+    Whatever ends the process early, the sizes that it leaves are failed, with the reason. ``started`` is called when
+    the work on a size begins.
+    """
+    obstacle = machine.obstacle(recipe)
+    if obstacle:
+        yield from (cell(recipe, size, "skipped", obstacle) for size in sizes)
+        return
+    limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
+    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": probes}
+    left = [list(size) if isinstance(size, tuple) else size for size in sizes]
+    device = None
+    ending = None
+    with Process(job) as process:
+        for message in process.messages(START_LIMIT, limit):
+            if "start" in message:
+                started(recipe, message["start"])
+            elif "device" in message:
+                device = message["device"]
+            elif "cell" in message:
+                left.remove(message["cell"]["size"])
+                yield cell(recipe, device=device, **message["cell"])
+            else:
+                ending = message["ending"]
+    for number, size in enumerate(left):
+        reason = ending if number == 0 else f"not reached: {ending}"
+        yield cell(recipe, size, "failed", reason, device)
+
+
+def probe(recipes):
+    """{kind: {"device", "copy_bandwidth_gb_per_s", "cache_bytes"}} of the devices that these recipes run on here."""
+    runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
+    kinds = ["host"]
+    if machine.gpus() and any("NVIDIA GPU" in place for place in runs_on):
+        kinds.append("cuda")
+    if "OpenCL device" in runs_on:
+        kinds.append("opencl")
+    found = {}
+    for kind in kinds:
+        with Process({"action": "probe", "kind": kind}) as process:
+            for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
+                if "ending" in message:
+                    raise ProbeFailed(
+                        f"The copy bandwidth of {kind} could not be measured: {message['ending']}. "
+                        "'gpu-cookbook doctor' examines this machine."
+                    )
+                found[kind] = message["probe"]
+    return found
+
+
+class ProbeFailed(Exception):
+    """A device whose bandwidth cannot be measured; the message says why."""
+
+
+_running = set()
+
+
+def stop_all():
+    """Ends every worker that another thread waits for."""
+    for process in list(_running):
+        process.kill()
+
+
+class Process:
+    """A worker, with empty caches for compiled kernels, that takes everything it started along when it ends."""
+
+    def __init__(self, job):
+        self.job = job
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
+        reading, writing = os.pipe()
+        self.pipe = os.fdopen(reading, "rb")
+        with open(f"{self.folder}/stderr", "wb") as errors:  # noqa: PTH123
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
+                pass_fds=[writing],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                env=environment(self.folder),
+                start_new_session=True,  # Ctrl-C is for us; we end the worker
+            )
+        os.close(writing)
+        _running.add(self)
+        return self
+
+    def messages(self, first_limit, limit):
+        """The worker's messages; then {"ending": reason} if it ended in another way than it should."""
+        buffer = b""
+        deadline = time.monotonic() + first_limit
+        measuring = False
+        while True:
+            ready, _, _ = select.select([self.pipe], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                yield {"ending": f"no end after {limit if measuring else first_limit} s: stopped"}
+                return
+            block = os.read(self.pipe.fileno(), 65536)
+            if not block:
+                break
+            *lines, buffer = (buffer + block).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if "cell" in message or "device" in message:
+                    measuring = True
+                deadline = time.monotonic() + (limit if measuring else first_limit)
+                yield message
+        code = self.popen.wait()
+        if code:
+            yield {"ending": self._reason(code)}
+
+    def _reason(self, code):
+        if code == -signal.SIGKILL:
+            return "killed from outside, as the system does when memory runs out"
+        if code < 0:
+            return f"crashed: {signal.Signals(-code).name}"
+        with open(f"{self.folder}/stderr", encoding="utf-8", errors="replace") as errors:  # noqa: PTH123
+            lines = [line.strip() for line in errors if line.strip()]
+        return lines[-1][:300] if lines else f"ended with exit code {code}"
+
+    def kill(self):
+        # The tree first, then the leader: an orphan is not found any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            leader = psutil.Process(self.popen.pid)
+            for process in [*leader.children(recursive=True), leader]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+
+    def __exit__(self, *_):
+        self.kill()
+        self.popen.wait()
+        self.pipe.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        _running.discard(self)
+
+
+def environment(folder):
+    """The environment of a recipe: ours, with the caches of compiled kernels in an empty folder, so that a first result
+    is the same on every day; nvcc on PATH where there is one; and nothing sent to anyone."""
+    settings = dict(os.environ)
+    for name in (
+        "CUDA_CACHE_PATH",
+        "CUPY_CACHE_DIR",
+        "NUMBA_CACHE_DIR",
+        "POCL_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        "XDG_CACHE_HOME",
+    ):
+        settings[name] = f"{folder}/cache"
+    settings["RAY_USAGE_STATS_ENABLED"] = "0"
+    nvcc = machine.program("nvcc")
+    if nvcc and not shutil.which("nvcc"):
+        settings["PATH"] = f"{os.path.dirname(nvcc)}{os.pathsep}{settings.get('PATH', os.defpath)}"  # noqa: PTH120
+    return settings

@@ -1,0 +1,66 @@
+"""A recipe as one file that stands alone: what `gpu-cookbook show` prints."""
+
+import ast
+
+
+class CannotInline(ValueError):
+    """A kernel that cannot be written into a Python file as it is."""
+
+
+def script(recipe):
+    """The recipe's text with each kernel that it reads from kernels/ in the place of the reading. Nothing else
+    changes, but for the import of Path, which goes when nothing needs it any more."""
+    text = recipe.path.read_text(encoding="utf-8")
+    tree = ast.parse(text, str(recipe.path))
+    readings = {node: _kernel(node, recipe.path) for node in ast.walk(tree) if _reads_kernel(node)}
+    changes = [(node, _literal(kernel)) for node, kernel in readings.items()]
+    inside = {id(part) for node in readings for part in ast.walk(node)}
+    path_is_used = any(isinstance(n, ast.Name) and n.id == "Path" and id(n) not in inside for n in ast.walk(tree))
+    if readings and not path_is_used:
+        changes += [(node, None) for node in tree.body if _imports_only_path(node)]
+
+    lines = text.splitlines(keepends=True)
+    for node, new in sorted(changes, key=lambda change: change[0].lineno, reverse=True):
+        first, last = node.lineno - 1, node.end_lineno - 1
+        if new is None:
+            # Nothing but standard imports stood here: without them the empty line after them goes too.
+            alone = not lines[first - 1].strip() and last + 1 < len(lines) and not lines[last + 1].strip()
+            del lines[first : last + 1 + alone]
+        else:
+            before = lines[first].encode()[: node.col_offset].decode()  # ast counts bytes, not characters
+            after = lines[last].encode()[node.end_col_offset :].decode()
+            lines[first : last + 1] = [before + new + after]
+    return "".join(lines)
+
+
+def _reads_kernel(node):
+    """Whether this is (… / "kernels" / "NAME").read_text(…)."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "read_text"
+        and isinstance(node.func.value, ast.BinOp)
+        and isinstance(node.func.value.left, ast.BinOp)
+        and isinstance(node.func.value.left.right, ast.Constant)
+        and node.func.value.left.right.value == "kernels"
+        and isinstance(node.func.value.right, ast.Constant)
+    )
+
+
+def _kernel(node, path):
+    """The file that the recipe would read, found as the recipe finds it: from its own place."""
+    file = path.parents[2] / "kernels" / node.func.value.right.value
+    if not file.is_file():  # installed, recipes/ and kernels/ may have been linked to from elsewhere
+        file = path.resolve().parents[2] / "kernels" / file.name
+    text = file.read_text(encoding="utf-8")
+    if '"""' in text or text.endswith(("\\", '"')):
+        raise CannotInline(f'{file}: a kernel with """ in it, or \\ or " at its end, cannot be shown in a Python file')
+    return text
+
+
+def _literal(kernel):
+    return f'r"""\n{kernel.rstrip(chr(10))}\n"""'
+
+
+def _imports_only_path(node):
+    return isinstance(node, ast.ImportFrom) and node.module == "pathlib" and [a.name for a in node.names] == ["Path"]

@@ -1,0 +1,152 @@
+"""One recipe in a process of its own: ``python -m gpu_cookbook.worker JOB FD`` writes JSON lines to the descriptor.
+
+JOB is a JSON object: ``action`` (check, measure, probe), ``workload``, ``technique``, ``path``, ``sizes``, ``probes``.
+A line is {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}.
+"""
+
+import time
+
+start = time.perf_counter()
+import numpy as np  # noqa: E402, F401 - timed here, since every recipe imports it and this process needs it before them
+
+NUMPY_IMPORT = time.perf_counter() - start
+
+import contextlib  # noqa: E402
+import importlib  # noqa: E402
+import importlib.util  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+import traceback  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from gpu_cookbook import catalogue, machine, measure  # noqa: E402
+from gpu_cookbook.check import check_refusals, check_size, steps  # noqa: E402
+from gpu_cookbook.device import Cuda, Host, OpenCl  # noqa: E402
+
+
+class Loader:
+    """A recipe's module in two steps, so that importing the framework is timed apart from running the file."""
+
+    def __init__(self, recipe):
+        self.recipe = recipe
+
+    def imports(self):
+        for name in self.recipe.imports:
+            with contextlib.suppress(ModuleNotFoundError):  # an object of a module: executing the file imports it
+                importlib.import_module(name)
+
+    def execute(self):
+        spec = importlib.util.spec_from_file_location(self.recipe.module, self.recipe.path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[self.recipe.module] = module  # processes that the recipe starts find its functions by this name
+        spec.loader.exec_module(module)
+        return module
+
+
+def device_of(recipe, module, workload):
+    """The device that the recipe computes on."""
+    gpus = machine.gpus()
+    if recipe.runs_on == "every NVIDIA GPU":
+        return Host(f"{len(gpus)} × {gpus[0].name}" if len(gpus) > 1 else gpus[0].name)
+    if recipe.runs_on == "OpenCL device":
+        upload, function, *_ = steps(module, workload)
+        return OpenCl(function(*upload(*workload.inputs(workload.AWKWARD[1]))).queue)
+    if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and gpus):
+        return Cuda()
+    return Host(machine.processor())
+
+
+def probe_of(recipe, device, probes):
+    """What was measured of that device: {"copy_bandwidth_gb_per_s": …, "cache_bytes": …}."""
+    if recipe.runs_on == "every NVIDIA GPU":
+        return {name: value * len(machine.gpus()) for name, value in probes["cuda"].items() if name != "device"}
+    return probes[{Cuda: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]]
+
+
+def reason(error):
+    """An exception as one line of a table."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
+
+
+def outcome(work, size):
+    """The cell that ``work(size)`` makes: the figures that it returns, and how it went."""
+    try:
+        return {"size": size, "status": "ok", "reason": None} | (work(size) or {})
+    except measure.Refused as error:
+        return {"size": size, "status": "refused", "reason": str(error)}
+    except measure.Wrong as error:
+        return {"size": size, "status": "failed", "reason": str(error)}
+    except Exception as error:  # a recipe may raise anything: that is its cell's outcome
+        traceback.print_exc()
+        return {"size": size, "status": "failed", "reason": reason(error)}
+
+
+def probe(kind):
+    device = {"host": lambda: Host(machine.processor()), "cuda": Cuda, "opencl": OpenCl.default}[kind]()
+    return {
+        "device": device.name,
+        "copy_bandwidth_gb_per_s": device.copy_bandwidth() / 1e9,
+        "cache_bytes": device.cache_bytes(),
+    }
+
+
+def run(job, say):
+    recipe = catalogue.read(Path(job["path"]))
+    workload = catalogue.workload_module(recipe.workload)
+    checking = job["action"] == "check"
+    sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
+    memory_base = machine.device_memory()[0] if machine.gpus() and recipe.runs_on != "CPU" else None
+
+    with contextlib.ExitStack() as engine:
+        say(start=sizes[0])
+        module, first = measure.first_result(Loader(recipe), workload, sizes[0], engine)
+        for figure in ("first_result_s", "first_import_s"):
+            first[figure] += NUMPY_IMPORT
+        device = device_of(recipe, module, workload)
+        say(device=device.name)
+
+        def check(size):
+            fault = check_size(module, workload, size, device)
+            if not fault and size == workload.AWKWARD[-1]:
+                fault = check_refusals(module, workload)
+            if fault:
+                raise measure.Wrong(fault)
+
+        def figures(size):
+            obstacle = measure.does_not_fit(workload, size, device)
+            if obstacle:
+                return {"status": "skipped", "reason": obstacle}
+            values = measure.measure(module, workload, size, device, memory_base)
+            measure.judge(values, workload, size, probe_of(recipe, device, job["probes"]))
+            return values | (first if size == sizes[0] else {})
+
+        if not checking:
+            for size in workload.AWKWARD:
+                cell = outcome(check, size)
+                if cell["status"] != "ok":
+                    fault = f"wrong at {workload.label(size)}: {cell['reason']}"
+                    for wanted in sizes:
+                        say(cell=cell | {"size": wanted, "reason": fault})
+                    return
+        for size in sizes:
+            say(start=size)
+            say(cell=outcome(check if checking else figures, size))
+
+
+def main():
+    job = json.loads(sys.argv[1])
+    with os.fdopen(int(sys.argv[2]), "w", buffering=1) as pipe:
+
+        def say(**message):
+            pipe.write(json.dumps(message) + "\n")
+
+        if job["action"] == "probe":
+            say(probe=probe(job["kind"]))
+        else:
+            run(job, say)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Add one to an array in place in CuPy: the operator, as in NumPy.
+
+Framework: CuPy
+Runs on: NVIDIA GPU
+Install: pip install cupy-cuda13x
+"""
+
+import cupy as cp
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    a += 1
+    return a
+
+
+def wait(a):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(a):
+    return cp.asnumpy(a)
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, CuPy: 1,000,003 elements, all right")

@@ -1,0 +1,49 @@
+"""Add one to an array in place in Numba: a kernel in Python, compiled at its first launch.
+
+Framework: Numba
+Runs on: NVIDIA GPU
+Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+"""
+
+import numpy as np
+from numba import cuda
+
+THREADS = 256  # a block; a multiple of the 32 of a warp
+
+
+@cuda.jit
+def kernel(a):
+    i = cuda.grid(1)  # 64 bits wide, as sizes are
+    if i < a.size:  # the last block is rarely full
+        a[i] += np.float32(1)  # Numba adds a float32 and a plain 1 in float64
+
+
+def upload(*arrays):
+    # ravel and reshape: Numba finds the stride that NumPy gives an axis of one element, in x[np.newaxis], not contiguous.
+    return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    if not a.is_c_contiguous():
+        raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+    if a.size:  # a grid of no blocks is an error
+        blocks = (a.size + THREADS - 1) // THREADS
+        kernel[blocks, THREADS](a.ravel())  # ravel makes a view
+    return a
+
+
+def wait(a):
+    cuda.synchronize()
+
+
+def download(a):
+    return a.copy_to_host()
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, Numba: 1,000,003 elements, all right")

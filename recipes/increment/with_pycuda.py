@@ -1,0 +1,50 @@
+"""Add one to an array in place in PyCUDA: a CUDA C kernel, compiled by nvcc when the file runs.
+
+Framework: PyCUDA
+Runs on: NVIDIA GPU
+Install: pip install pycuda
+Needs: nvcc
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pycuda.autoprimaryctx  # the context that CuPy, PyTorch and Numba use too; pycuda.autoinit makes one of its own
+from pycuda import driver, gpuarray
+from pycuda.compiler import SourceModule
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "increment.cu").read_text()
+THREADS = 256  # a block; a multiple of the 32 of a warp
+
+kernel = SourceModule(KERNEL, no_extern_c=True).get_function("increment")
+kernel.prepare("Pq")  # the arguments' types, once: a pointer and a 64-bit integer
+
+
+def upload(*arrays):
+    return tuple(gpuarray.to_gpu(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    if not a.flags.c_contiguous:
+        raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+    if a.size:  # a grid of no blocks is an error
+        blocks = (a.size + THREADS - 1) // THREADS
+        kernel.prepared_call((blocks, 1), (THREADS, 1, 1), a.gpudata, a.size)
+    return a
+
+
+def wait(a):
+    driver.Context.synchronize()
+
+
+def download(a):
+    return a.get()
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, PyCUDA: 1,000,003 elements, all right")

@@ -1,0 +1,40 @@
+"""Multiply two arrays in CuPy: an ElementwiseKernel, one line of C that CuPy puts in a loop over any arrays.
+
+Framework: CuPy
+Runs on: NVIDIA GPU
+Install: pip install cupy-cuda13x
+"""
+
+import cupy as cp
+import numpy as np
+
+kernel = cp.ElementwiseKernel("float32 a, float32 b", "float32 c", "c = a * b", "multiply")
+
+
+def upload(*arrays):
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = cp.empty_like(a) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    return kernel(a, b, out)
+
+
+def wait(c):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(c):
+    return cp.asnumpy(c)
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print("multiply, CuPy ElementwiseKernel: 1,000,003 elements, all right")

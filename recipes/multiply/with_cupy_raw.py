@@ -1,0 +1,50 @@
+"""Multiply two arrays in CuPy: a CUDA C kernel, compiled by NVRTC at its first launch and kept on disk.
+
+Framework: CuPy
+Runs on: NVIDIA GPU
+Install: pip install cupy-cuda13x
+"""
+
+from pathlib import Path
+
+import cupy as cp
+import numpy as np
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply.cu").read_text()
+THREADS = 256  # a block; a multiple of the 32 of a warp
+
+kernel = cp.RawKernel(KERNEL, "multiply")
+
+
+def upload(*arrays):
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = cp.empty(a.shape, a.dtype) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    if not all(x.flags.c_contiguous for x in (a, b, out)):
+        raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if a.size:  # a grid of no blocks is an error
+        blocks = (a.size + THREADS - 1) // THREADS
+        kernel((blocks,), (THREADS,), (a, b, out, np.int64(a.size)))
+    return out
+
+
+def wait(c):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(c):
+    return cp.asnumpy(c)
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print("multiply, CuPy RawKernel: 1,000,003 elements, all right")

@@ -1,0 +1,69 @@
+"""Multiply two arrays in joblib: CuPy on every GPU, one thread each.
+
+Framework: joblib
+Runs on: every NVIDIA GPU
+Install: pip install joblib cupy-cuda13x
+"""
+
+from dataclasses import dataclass
+
+import cupy as cp
+import numpy as np
+from joblib import Parallel, delayed
+
+GPUS = cp.cuda.runtime.getDeviceCount()
+
+
+@dataclass
+class Parts:
+    """An array of this shape, flat and cut into one part a GPU."""
+
+    shape: tuple
+    dtype: np.dtype
+    parts: list
+
+
+def each(function, *parts):
+    """The function on the parts of each GPU, in its own thread: a launch or a copy soon lets go of the GIL."""
+
+    def on(gpu, *parts):
+        with cp.cuda.Device(gpu):
+            return function(*parts)
+
+    return Parallel(n_jobs=GPUS, prefer="threads")(
+        delayed(on)(gpu, *p) for gpu, p in enumerate(zip(*parts, strict=True))
+    )
+
+
+def upload(*arrays):
+    arrays = [np.asarray(x, np.float32, order="C") for x in arrays]
+    return tuple(Parts(x.shape, x.dtype, each(cp.asarray, np.array_split(x.reshape(-1), GPUS))) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = Parts(a.shape, a.dtype, [None] * GPUS) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    out.parts = each(lambda x, y, z: cp.multiply(x, y, out=z), a.parts, b.parts, out.parts)
+    return out
+
+
+def wait(c):
+    for part in c.parts:
+        part.device.synchronize()
+
+
+def download(c):
+    host = np.empty(c.shape, c.dtype)
+    each(lambda part, to: part.get(out=to), c.parts, np.array_split(host.reshape(-1), GPUS))
+    return host
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print(f"multiply, joblib and CuPy on {GPUS} GPUs: 1,000,003 elements, all right")

@@ -1,0 +1,48 @@
+"""Multiply two arrays in Numba: vectorize, which makes a function of arrays of a function of numbers.
+
+Framework: Numba
+Runs on: NVIDIA GPU
+Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+"""
+
+import numpy as np
+from numba import cuda, vectorize
+
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def kernel(a, b):
+    return a * b
+
+
+def upload(*arrays):
+    # ravel and reshape: Numba finds the stride that NumPy gives an axis of one element, in x[np.newaxis], not contiguous.
+    return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = cuda.device_array(a.shape, a.dtype) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    if not all(x.is_c_contiguous() for x in (a, b, out)):
+        raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if a.size:
+        kernel(a.ravel(), b.ravel(), out=out.ravel())  # ravel makes a view, and one axis of an array that has none
+    return out
+
+
+def wait(c):
+    cuda.synchronize()
+
+
+def download(c):
+    return c.copy_to_host()
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print("multiply, Numba vectorize: 1,000,003 elements, all right")

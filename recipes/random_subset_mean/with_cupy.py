@@ -1,0 +1,42 @@
+"""Mean of a subset of random samples in CuPy, chunk by chunk: cuRAND's XORWOW, through cupy.random.default_rng.
+
+Framework: CuPy
+Runs on: NVIDIA GPU
+Install: pip install cupy-cuda13x
+"""
+
+import cupy as cp
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(
+            f"random_subset_mean takes sizes of 0 or more and a chunk of 1 or more, not {rows}, {columns}, {chunk}"
+        )
+    rng = cp.random.default_rng(seed)  # one: each chunk goes on where the last one ended
+    total = cp.zeros(())  # on the device: nothing waits for a chunk
+    for row in range(0, rows, chunk):
+        for column in range(0, columns, chunk):
+            shape = min(chunk, rows - row), min(chunk, columns - column)
+            x = rng.standard_normal(shape)
+            x += 10
+            subset = x[row % 2 :: 2, column % 2 :: 2]
+            if subset.size:  # a chunk of one row or column may have none
+                total += (subset + 1).sum()
+            del x, subset  # before the next chunk is made
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    return total / count  # 0 / 0 is NaN on the device
+
+
+def wait(mean):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(mean):
+    return float(mean)
+
+
+if __name__ == "__main__":
+    mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, CuPy: 4,000 × 4,000 samples, all right")

@@ -1,0 +1,43 @@
+"""Mean of a subset of random samples in joblib: NumPy on every core of the CPU, one process each, one task a chunk.
+
+Framework: joblib
+Runs on: CPU
+Install: pip install joblib numpy
+"""
+
+import numpy as np
+from joblib import Parallel, delayed
+
+
+def chunk_sum(row, column, shape, seed):
+    """The sum of the subset of the chunk that starts at this row and column of the whole array."""
+    rng = np.random.default_rng([seed, row, column])  # another one for each chunk
+    x = rng.normal(10, 1, shape)
+    return (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    # Processes, as only seeds go in and sums come out; these come in the order of the tasks, whoever is first.
+    sums = Parallel(n_jobs=-1)(
+        delayed(chunk_sum)(row, column, (min(chunk, rows - row), min(chunk, columns - column)), seed)
+        for row in range(0, rows, chunk)
+        for column in range(0, columns, chunk)
+    )
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    return sum(sums) / count if count else np.nan
+
+
+def wait(mean):
+    pass  # Parallel returns when all tasks are done
+
+
+def download(mean):
+    return float(mean)
+
+
+if __name__ == "__main__":
+    mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, joblib: 4,000 × 4,000 samples, all right")

@@ -1,0 +1,64 @@
+"""Mean of a subset of random samples in Ray: NumPy on every core of the CPU, one task a chunk.
+
+Framework: Ray
+Runs on: CPU
+Install: pip install ray numpy
+"""
+
+import os
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+import ray
+
+
+@contextmanager
+def engine():
+    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
+        ray.init(address="local", num_cpus=os.cpu_count(), include_dashboard=False, logging_level="ERROR")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@ray.remote
+def chunk_sum(row, column, shape, seed):
+    """The sum of the subset of the chunk that starts at this row and column of the whole array."""
+    rng = np.random.default_rng([seed, row, column])  # another one for each chunk
+    x = rng.normal(10, 1, shape)
+    return (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+
+
+@ray.remote
+def total_mean(count, *sums):
+    return sum(sums) / count if count else np.nan
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    sums = [
+        chunk_sum.remote(row, column, (min(chunk, rows - row), min(chunk, columns - column)), seed)
+        for row in range(0, rows, chunk)
+        for column in range(0, columns, chunk)
+    ]
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    return total_mean.remote(count, *sums)  # Ray starts it when all sums are there, and adds them in this order
+
+
+def wait(mean):
+    ray.wait([mean])
+
+
+def download(mean):
+    return float(ray.get(mean))
+
+
+if __name__ == "__main__":
+    with engine():
+        mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, Ray: 4,000 × 4,000 samples, all right")

@@ -1,0 +1,91 @@
+"""Mean of every other row and column, plus one, in Numba: two kernels in Python, compiled at their first launch.
+
+Framework: Numba
+Runs on: NVIDIA GPU
+Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+"""
+
+import numpy as np
+from numba import cuda
+
+BLOCKS = 1024  # at most: enough to fill any GPU
+THREADS = 256  # a block
+
+
+@cuda.jit(device=True)
+def sum_of_block(x):
+    """The sum of x over the block's threads. Only thread 0 gets it."""
+    sums = cuda.shared.array(THREADS, np.float64)
+    thread = cuda.threadIdx.x
+    sums[thread] = x
+    half = THREADS // 2
+    while half > 0:
+        cuda.syncthreads()
+        if thread < half:
+            sums[thread] += sums[thread + half]
+        half //= 2
+    return sums[0]
+
+
+@cuda.jit
+def add_subset(x, first_row, first_column, partial):
+    """partial[block] += sum(x[first_row::2, first_column::2] + 1), each block its share."""
+    down, across = (x.shape[0] - first_row + 1) // 2, (x.shape[1] - first_column + 1) // 2
+    if down < 1 or across < 1:
+        return  # every thread does: none is left waiting at syncthreads
+    # Row and column of the thread's next element: a division an element would take longer than reading it.
+    row, column = cuda.grid(1) // across, cuda.grid(1) % across
+    step_down, step_across = cuda.gridsize(1) // across, cuda.gridsize(1) % across
+    total = 0.0
+    while row < down:
+        total += x[first_row + 2 * row, first_column + 2 * column] + 1
+        row, column = row + step_down, column + step_across
+        if column >= across:
+            row, column = row + 1, column - across
+    total = sum_of_block(total)
+    if cuda.threadIdx.x == 0:
+        partial[cuda.blockIdx.x] += total
+
+
+@cuda.jit
+def mean_of_sums(partial, count, result):
+    total = 0.0
+    for i in range(cuda.threadIdx.x, partial.size, THREADS):
+        total += partial[i]
+    total = sum_of_block(total)
+    if cuda.threadIdx.x == 0:
+        result[0] = total / count
+
+
+def upload(*arrays):
+    # ravel and reshape: Numba finds the stride that NumPy gives an axis of one element, in x[np.newaxis], not contiguous.
+    return tuple(cuda.to_device(np.asarray(x, np.float64).ravel().reshape(np.shape(x))) for x in arrays)
+
+
+def subset_mean(x):
+    if x.ndim != 2 or x.dtype != np.float64:
+        raise ValueError(f"subset_mean takes a two-dimensional float64 array, not {x.dtype} {x.shape}")
+    count = ((x.shape[0] + 1) // 2) * ((x.shape[1] + 1) // 2)
+    if count == 0:
+        return cuda.to_device(np.array([np.nan]))
+    blocks = min(BLOCKS, (count + THREADS - 1) // THREADS)
+    partial = cuda.to_device(np.zeros(blocks))
+    result = cuda.device_array(1, np.float64)
+    add_subset[blocks, THREADS](x, 0, 0, partial)
+    mean_of_sums[1, THREADS](partial, count, result)
+    return result
+
+
+def wait(mean):
+    cuda.synchronize()
+
+
+def download(mean):
+    return float(mean.copy_to_host()[0])
+
+
+if __name__ == "__main__":
+    x = np.random.default_rng(0).normal(10, 1, (333, 1_001))
+    mean = download(subset_mean(*upload(x)))
+    np.testing.assert_allclose(mean, (x[::2, ::2] + 1).mean(), rtol=1e-13)
+    print("subset_mean, Numba: 333 × 1,001 elements, all right")
