@@ -71,13 +71,13 @@ class MemoryPeak:
         self.thread.join()
 
 
-def first_result(loader, workload, size, engine):
-    """(module, figures): what a fresh process spends until the first result is there, part by part.
+def first_result(loader, workload, engine):
+    """(module, figures): what a fresh process spends until its first result, at the smallest headline size, part by part.
 
     ``loader``: imports() the frameworks, then execute() gives the recipe's module. ``engine``: an ExitStack that keeps
     what the recipe starts.
     """
-    inputs = workload.inputs(size)
+    inputs = workload.inputs(workload.SIZES[0])
     marks = [time.perf_counter()]
 
     def mark():
@@ -106,11 +106,11 @@ def does_not_fit(workload, size, device):
     needed = workload.footprint(size)
     free = device.free_bytes()
     if free is not None and needed > 0.9 * free:
-        return f"needs {needed / 1e9:.1f} GB on the device, where {free / 1e9:.1f} GB are free"
+        return f"needs {needed / 1e9:,.1f} GB on the device, where {free / 1e9:,.1f} GB are free"
     # Inputs and result, the reference's and one copy, for engines that share memory between processes.
     needed, free = 3 * needed, machine.host_memory_free()
     if needed > free:
-        return f"needs {needed / 1e9:.1f} GB of host memory, where {free / 1e9:.1f} GB are free"
+        return f"needs {needed / 1e9:,.1f} GB of host memory, where {free / 1e9:,.1f} GB are free"
     return None
 
 

@@ -101,7 +101,7 @@ def run(job, say):
 
     with contextlib.ExitStack() as engine:
         say(start=sizes[0])
-        module, first = measure.first_result(Loader(recipe), workload, sizes[0], engine)
+        module, first = measure.first_result(Loader(recipe), workload, engine)
         for figure in ("first_result_s", "first_import_s"):
             first[figure] += NUMPY_IMPORT
         device = device_of(recipe, module, workload)

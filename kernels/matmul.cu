@@ -1,6 +1,6 @@
-// c = a @ b: a is m x k, b is k x n, all C-contiguous. A block of TILE x TILE threads makes one tile of c, one thread an
-// element; it reads a and b in tiles too, so that each element comes from memory once a block and not once a thread.
-// Grid: one-dimensional (gridDim.y ends at 65,535), as many blocks as c has tiles, row by row.
+// c = a @ b: a is m x k, b is k x n, C-contiguous. A block of TILE x TILE threads makes one tile of c, one thread an
+// element. It reads a and b in tiles too, so that each element comes from memory once a block and not once a thread.
+// Grid: one-dimensional (gridDim.y ends at 65,535), as many blocks as c has tiles, which it makes row by row.
 #define TILE 16
 
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, long long m, long long k, long long n)

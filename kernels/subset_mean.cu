@@ -1,6 +1,6 @@
-// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum a block, and mean
-// makes the answer of those. There are no atomics, so that the same array gives the same answer every time.
-// Blocks of THREADS threads; grid of add_subset: any, with an element of partial for each block; of mean: one block.
+// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to a sum a block, mean makes
+// the answer of those. There are no atomics, so that the same array gives the same answer every time.
+// Blocks of THREADS threads. Grid of add_subset: any, with an element of partial, at first 0, a block; of mean: one.
 #define THREADS 256
 
 // The sum of x over the block's threads. Only thread 0 gets it.
@@ -16,29 +16,14 @@ static __device__ double sum_of_block(double x)
     return sums[0];
 }
 
-// partial[block] += sum(x[first_row::2, first_column::2] + 1), each block its share. partial begins as zeros.
+// partial[block] += sum(x[first_row::2, first_column::2] + 1): rows are shared out among blocks, columns among threads.
 extern "C" __global__ void add_subset(const double *x, long long rows, long long columns, long long first_row,
                                       long long first_column, double *partial)
 {
-    const long long down = (rows - first_row + 1) / 2, across = (columns - first_column + 1) / 2;
-    if (down < 1 || across < 1)
-        return;  // every thread does: none is left waiting at __syncthreads
-
-    // The thread's elements are i, i + step, i + 2 * step, ... of the subset, row by row. Row and column are kept, not i: a
-    // 64-bit division an element takes longer than reading it.
-    const long long i = (long long)blockIdx.x * THREADS + threadIdx.x, step = (long long)gridDim.x * THREADS;
-    const long long step_down = step / across, step_across = step % across;
-    long long row = i / across, column = i % across;
     double sum = 0;
-    while (row < down) {
-        sum += x[(first_row + 2 * row) * columns + first_column + 2 * column] + 1;
-        row += step_down;
-        column += step_across;
-        if (column >= across) {
-            column -= across;
-            ++row;
-        }
-    }
+    for (long long row = first_row + 2LL * blockIdx.x; row < rows; row += 2LL * gridDim.x)
+        for (long long column = first_column + 2 * threadIdx.x; column < columns; column += 2 * THREADS)
+            sum += x[row * columns + column] + 1;
     sum = sum_of_block(sum);
     if (threadIdx.x == 0)
         partial[blockIdx.x] += sum;

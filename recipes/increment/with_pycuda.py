@@ -9,7 +9,6 @@ Needs: nvcc
 from pathlib import Path
 
 import numpy as np
-import pycuda.autoprimaryctx  # the context that CuPy, PyTorch and Numba use too; pycuda.autoinit makes one of its own
 from pycuda import driver, gpuarray
 from pycuda.compiler import SourceModule
 

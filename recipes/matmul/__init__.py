@@ -25,7 +25,10 @@ def inputs(size, seed=0):
 
 def wrong_inputs():
     """What a recipe must refuse with a ValueError that names both shapes."""
-    return [(np.zeros(shape, np.float32), np.zeros(other, np.float32)) for shape, other in (((2, 3), (4, 5)), ((3,), (3, 3)), ((2, 3), (2, 3)))]
+    return [
+        (np.zeros(shape, np.float32), np.zeros(other, np.float32))
+        for shape, other in (((2, 3), (4, 5)), ((3,), (3, 3)), ((2, 3), (2, 3)))
+    ]
 
 
 def reference(a, b):

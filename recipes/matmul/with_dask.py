@@ -17,9 +17,7 @@ def upload(*arrays):
 
 def matmul(a, b):
     if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
-        raise ValueError(
-            f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
-        )
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     return (a @ b).persist(scheduler="threads")
 
 

@@ -23,7 +23,10 @@ def inputs(size, seed=0):
 
 def wrong_inputs():
     """What a recipe must refuse with a ValueError that names both shapes."""
-    return [(np.zeros(shape, np.float32), np.zeros(other, np.float32)) for shape, other in (((3,), (4,)), ((3,), (1,)), ((2, 3), (3, 2)))]
+    return [
+        (np.zeros(shape, np.float32), np.zeros(other, np.float32))
+        for shape, other in (((3,), (4,)), ((3,), (1,)), ((2, 3), (3, 2)))
+    ]
 
 
 def reference(a, b):

@@ -17,9 +17,7 @@ def upload(*arrays):
 
 def multiply(a, b):
     if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):  # Dask would broadcast
-        raise ValueError(
-            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
-        )
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     return (a * b).persist(scheduler="threads")
 
 

@@ -29,7 +29,7 @@ def engine():
 
 
 class Shared:
-    """An array in memory that all processes see; pickled, only its name is sent. The memory goes when this object does."""
+    """An array in memory that all processes see: pickled, it is a name. The memory is freed when this object goes."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, np.dtype(dtype)

@@ -15,7 +15,7 @@ def kernel(a, b):
 
 
 def upload(*arrays):
-    # ravel and reshape: Numba finds the stride that NumPy gives an axis of one element, in x[np.newaxis], not contiguous.
+    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 

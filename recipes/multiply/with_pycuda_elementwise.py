@@ -7,7 +7,6 @@ Needs: nvcc
 """
 
 import numpy as np
-import pycuda.autoprimaryctx  # the context that CuPy, PyTorch and Numba use too; pycuda.autoinit makes one of its own
 from pycuda import driver, gpuarray
 from pycuda.elementwise import ElementwiseKernel
 

@@ -1,5 +1,5 @@
-"""Mean of every other row and column, plus one, in multiprocessing: NumPy on every core of the CPU, one process each, on
-shared memory.
+"""Mean of every other row and column, plus one, in multiprocessing: NumPy on every core of the CPU, one process each,
+on shared memory.
 
 Framework: multiprocessing
 Runs on: CPU
@@ -30,7 +30,7 @@ def engine():
 
 
 class Shared:
-    """An array in memory that all processes see; pickled, only its name is sent. The memory goes when this object does."""
+    """An array in memory that all processes see: pickled, it is a name. The memory is freed when this object goes."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, np.dtype(dtype)

@@ -13,8 +13,7 @@ THREADS = 256  # a block
 
 
 @cuda.jit(device=True)
-def sum_of_block(x):
-    """The sum of x over the block's threads. Only thread 0 gets it."""
+def sum_of_block(x):  # over its threads; only thread 0 gets it
     sums = cuda.shared.array(THREADS, np.float64)
     thread = cuda.threadIdx.x
     sums[thread] = x
@@ -28,23 +27,14 @@ def sum_of_block(x):
 
 
 @cuda.jit
-def add_subset(x, first_row, first_column, partial):
-    """partial[block] += sum(x[first_row::2, first_column::2] + 1), each block its share."""
-    down, across = (x.shape[0] - first_row + 1) // 2, (x.shape[1] - first_column + 1) // 2
-    if down < 1 or across < 1:
-        return  # every thread does: none is left waiting at syncthreads
-    # Row and column of the thread's next element: a division an element would take longer than reading it.
-    row, column = cuda.grid(1) // across, cuda.grid(1) % across
-    step_down, step_across = cuda.gridsize(1) // across, cuda.gridsize(1) % across
+def add_subset(x, first_row, first_column, partial):  # rows are shared out among blocks, columns among threads
     total = 0.0
-    while row < down:
-        total += x[first_row + 2 * row, first_column + 2 * column] + 1
-        row, column = row + step_down, column + step_across
-        if column >= across:
-            row, column = row + 1, column - across
+    for row in range(first_row + 2 * cuda.blockIdx.x, x.shape[0], 2 * cuda.gridDim.x):
+        for column in range(first_column + 2 * cuda.threadIdx.x, x.shape[1], 2 * THREADS):
+            total += x[row, column] + 1
     total = sum_of_block(total)
     if cuda.threadIdx.x == 0:
-        partial[cuda.blockIdx.x] += total
+        partial[cuda.blockIdx.x] += total  # no atomics: the same answer every time
 
 
 @cuda.jit
@@ -58,7 +48,7 @@ def mean_of_sums(partial, count, result):
 
 
 def upload(*arrays):
-    # ravel and reshape: Numba finds the stride that NumPy gives an axis of one element, in x[np.newaxis], not contiguous.
+    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float64).ravel().reshape(np.shape(x))) for x in arrays)
 
 
@@ -68,7 +58,7 @@ def subset_mean(x):
     count = ((x.shape[0] + 1) // 2) * ((x.shape[1] + 1) // 2)
     if count == 0:
         return cuda.to_device(np.array([np.nan]))
-    blocks = min(BLOCKS, (count + THREADS - 1) // THREADS)
+    blocks = min(BLOCKS, (x.shape[0] + 1) // 2)
     partial = cuda.to_device(np.zeros(blocks))
     result = cuda.device_array(1, np.float64)
     add_subset[blocks, THREADS](x, 0, 0, partial)

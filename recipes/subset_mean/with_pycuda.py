@@ -9,7 +9,6 @@ Needs: nvcc
 from pathlib import Path
 
 import numpy as np
-import pycuda.autoprimaryctx  # the context that CuPy, PyTorch and Numba use too; pycuda.autoinit makes one of its own
 from pycuda import driver, gpuarray
 from pycuda.compiler import SourceModule
 from pycuda.tools import DeviceMemoryPool
@@ -37,7 +36,7 @@ def subset_mean(x):
         return gpuarray.to_gpu(np.array(np.nan))
     rows, columns = x.shape
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
-    blocks = min(BLOCKS, (count + THREADS - 1) // THREADS)
+    blocks = min(BLOCKS, (rows + 1) // 2)
     partial = gpuarray.empty(blocks, np.float64, allocator=pool.allocate)
     result = gpuarray.empty((), np.float64, allocator=pool.allocate)
     driver.memset_d8(partial.gpudata, 0, partial.nbytes)

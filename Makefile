@@ -1,0 +1,43 @@
+# make compare: sets everything up and compares every framework that runs here. make test: sets up and tests.
+# make list, doctor, check, lint: see 'make help'. PYTHON=python3.12 picks another Python.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The newest CUDA that the driver runs decides which wheels fit; no driver, no GPU wheels.
+CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
+EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
+
+.PHONY: help compare check list doctor test lint clean
+
+help:
+	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
+	@echo "make check     set up, then only check"
+	@echo "make list      set up, then show what runs here"
+	@echo "make doctor    set up, then examine this machine"
+	@echo "make test      set up, lint, then run the tests"
+	@echo "make clean     remove $(VENV)"
+
+compare check list doctor: $(VENV)/installed-$(EXTRA)
+	@$(BIN)/gpu-cookbook $@
+
+test: $(VENV)/installed-test lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+$(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA),test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

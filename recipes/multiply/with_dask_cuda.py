@@ -1,0 +1,58 @@
+"""Multiply two arrays in Dask: a chunk of CuPy array on each GPU, with dask-cuda's worker process for each.
+
+Framework: Dask
+Runs on: every NVIDIA GPU
+Install: pip install "dask-cuda[cu13]" cupy-cuda13x rmm-cu13
+"""
+
+from contextlib import contextmanager
+
+import cupy as cp
+import dask.array as da
+import distributed
+import numpy as np
+from dask_cuda import LocalCUDACluster
+
+
+@contextmanager
+def engine():
+    # Before anything else uses CUDA here, and this process never does: its memory and its fork would be in the way.
+    with LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster):
+        yield
+
+
+def upload(*arrays):
+    return tuple(spread(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def spread(x):
+    client = distributed.default_client()
+    axis = int(np.argmax(x.shape)) if x.ndim else 0
+    parts = np.array_split(x, min(len(client.nthreads()), x.shape[axis]), axis) if x.size > 1 else [x]
+    # Straight to the workers: in a graph, the data would go through the scheduler. hash=False: no hash of every byte.
+    futures = client.map(cp.asarray, client.scatter(parts, direct=True, hash=False), pure=False)
+    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
+    chunks = [da.from_delayed(f, p.shape, meta=meta) for f, p in zip(futures, parts, strict=True)]
+    return (da.concatenate(chunks, axis) if len(chunks) > 1 else chunks[0]).persist()
+
+
+def multiply(a, b):
+    if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):  # Dask would broadcast
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    return (a * b).persist()
+
+
+def wait(c):
+    distributed.wait(c)
+
+
+def download(c):
+    return c.map_blocks(cp.asnumpy).compute()  # on the workers
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    with engine():
+        c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print("multiply, Dask with CuPy on every GPU: 1,000,003 elements, all right")

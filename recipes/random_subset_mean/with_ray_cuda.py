@@ -1,0 +1,68 @@
+"""Mean of a subset of random samples in Ray: CuPy on every GPU, one actor each.
+
+Framework: Ray
+Runs on: every NVIDIA GPU
+Install: pip install ray cupy-cuda13x
+"""
+
+from contextlib import contextmanager
+from itertools import islice, product
+from unittest import mock
+
+import cupy as cp
+import ray
+
+workers = []
+
+
+@contextmanager
+def engine():
+    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
+        ray.init(address="local", include_dashboard=False, logging_level="ERROR")
+    try:
+        workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources()["GPU"])))
+        yield
+    finally:
+        workers.clear()
+        ray.shutdown()
+
+
+@ray.remote(num_gpus=1)
+class Worker:
+    """Sees one GPU. An actor, as a task would have to start CUDA each time."""
+
+    def share(self, gpu, gpus, rows, columns, chunk, seed):
+        """What one GPU adds to the mean: it makes every gpus-th chunk."""
+        rng = cp.random.default_rng([seed, gpu])  # one a GPU: each chunk goes on where the last one ended
+        total = cp.zeros(())  # on the device: nothing waits for a chunk
+        for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
+            x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))
+            x += 10
+            total += (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+            del x  # before the next chunk is made
+        count = ((rows + 1) // 2) * ((columns + 1) // 2)
+        return float(total / count)  # 0 / 0 is NaN on the device
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    arguments = len(workers), rows, columns, chunk, seed
+    return [worker.share.remote(gpu, *arguments) for gpu, worker in enumerate(workers)]
+
+
+def wait(shares):
+    ray.wait(shares, num_returns=len(shares))
+
+
+def download(shares):
+    return sum(ray.get(shares))
+
+
+if __name__ == "__main__":
+    with engine():
+        mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, Ray and CuPy: 4,000 × 4,000 samples, all right")

@@ -1,0 +1,145 @@
+"""The checker rejects recipes that are wrong, and what breaks costs its own cells only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu_cookbook import catalogue, measure, runner
+from gpu_cookbook.device import Host, Unmeasurable
+from gpu_cookbook.recipes import multiply
+
+WRONG = Path(__file__).parent / "wrong" / "multiply"
+REASONS = {
+    "empty_output": "1 of 1 elements are wrong",
+    "dropped_tail": "1 of 1 elements are wrong",
+    "dropped_tail_out": "out=: 1 of 1 elements are wrong",
+    "stale_result": "negative strides: 2 of 2 elements are wrong",
+    "not_waited": "1 of 1 elements are wrong",
+    "changes_input": "the caller's own array was changed",
+    "broadcasts": "shapes (3,) and (1,): no ValueError",
+    "float64": "the result's dtype is float64 instead of float32",
+    "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
+}
+PROBES = {"host": {"copy_bandwidth_gb_per_s": 1e9, "cache_bytes": 0}}
+
+
+def recipe(name):
+    return catalogue.read(WRONG / f"with_{name}.py")
+
+
+def test_every_wrong_recipe_is_tried():
+    tried = {*REASONS, "crash", "hang", "out_of_memory"}
+    assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_check_rejects(name):
+    cells = list(runner.run(recipe(name), "check", list(multiply.AWKWARD)))
+    assert len(cells) == len(multiply.AWKWARD)
+    bad = [cell for cell in cells if cell["status"] == "failed"]
+    assert bad, "a wrong recipe passed"
+    assert any(REASONS[name] in cell["reason"] for cell in bad), bad
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_compare_measures_nothing_wrong(name):
+    cells = list(runner.run(recipe(name), "measure", [1000], PROBES))
+    assert [cell["status"] for cell in cells] == ["failed"]
+    assert "resident_s" not in cells[0]
+
+
+def test_a_crash_costs_its_own_cell_and_those_behind_it():
+    first, second, third = runner.run(recipe("crash"), "measure", [1000, 1_000_000, 2_000_000], PROBES)
+    assert first["status"] == "ok"
+    assert (second["status"], second["reason"]) == ("failed", "crashed: SIGABRT")
+    assert (third["status"], third["reason"]) == ("failed", "not reached: crashed: SIGABRT")
+
+
+def test_a_hang_is_stopped(monkeypatch):
+    monkeypatch.setattr(multiply, "TIME_LIMIT", 5)
+    first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
+    assert first["status"] == "ok"
+    assert (second["status"], second["reason"]) == ("failed", "no end after 5 s: stopped")
+
+
+def test_out_of_memory_costs_one_size():
+    cells = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], PROBES))
+    assert [cell["status"] for cell in cells] == ["ok", "failed", "ok"]
+    assert cells[1]["reason"] == "MemoryError: Unable to allocate 3.64 TiB"
+
+
+def test_what_does_not_fit_is_skipped_with_the_numbers():
+    (cell,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], PROBES)
+    assert cell["status"] == "skipped"
+    assert cell["reason"].startswith("needs 40,532,396.6 GB of host memory, where ")
+
+
+def numpy_recipe():
+    import gpu_cookbook.recipes.multiply.with_numpy as module
+
+    return module
+
+
+class Clock(Host):
+    """A device whose own clock says that every call takes ``seconds``."""
+
+    def __init__(self, seconds):
+        super().__init__("a clock")
+        self.seconds = seconds
+
+    def device_times(self, call, wall):
+        call()
+        return [self.seconds] * 10
+
+
+def test_a_call_that_was_not_waited_for_is_refused():
+    with pytest.raises(measure.Refused, match="it was not waited for"):
+        measure.measure(numpy_recipe(), multiply, 1000, Clock(1.0), None)
+
+
+def test_a_call_that_was_waited_for_is_not():
+    figures = measure.measure(numpy_recipe(), multiply, 1000, Clock(1e-9), None)
+    assert figures["device_s"] == 1e-9
+
+
+def test_a_device_without_a_clock_says_why():
+    with pytest.raises(Unmeasurable):
+        Host("x").device_times(None, 1)
+    figures = measure.measure(numpy_recipe(), multiply, 1000, Host("x"), None)
+    assert figures["device_reason"] == "the host's clock is the only one"
+
+
+def test_faster_than_the_device_is_refused():
+    probe = {"copy_bandwidth_gb_per_s": 100.0, "cache_bytes": 1000}
+    figures = {"resident_s": multiply.bytes_moved(10**6) / 140e9}
+    assert measure.judge(dict(figures), multiply, 10**6, probe)["copy_bandwidth_percent"] == pytest.approx(140)
+    with pytest.raises(measure.Refused, match="151 GB/s is more than this device can do: a copy on it runs at 100"):
+        measure.judge({"resident_s": multiply.bytes_moved(10**6) / 151e9}, multiply, 10**6, probe)
+
+
+def test_what_fits_into_the_cache_is_not_judged_by_the_memory():
+    probe = {"copy_bandwidth_gb_per_s": 100.0, "cache_bytes": 10**9}
+    figures = measure.judge({"resident_s": 1e-9}, multiply, 10**6, probe)
+    assert "copy_bandwidth_percent" not in figures
+
+
+class TimedOnce:
+    """NumPy's recipe, but from the third call on nothing is computed any more."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __getattr__(self, name):
+        return getattr(numpy_recipe(), name)
+
+    def multiply(self, a, b, out=None):
+        self.calls += 1
+        if self.calls > 2:
+            return np.empty_like(a) if out is None else out
+        return numpy_recipe().multiply(a, b, out)
+
+
+def test_the_output_of_the_timed_calls_is_checked_too():
+    with pytest.raises(measure.Wrong):
+        measure.measure(TimedOnce(), multiply, 1000, Host("x"), None)

@@ -1,0 +1,29 @@
+"""Wrong with out= only: the last element is left as it was.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b, out=None):
+    if a.shape != b.shape:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    if out is None:
+        return a * b
+    out.ravel()[:-1] = (a * b).ravel()[:-1]
+    return out
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c

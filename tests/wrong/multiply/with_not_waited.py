@@ -1,0 +1,36 @@
+"""Wrong: wait() does not wait.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import threading
+import time
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if a.shape != b.shape:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    out = np.zeros_like(a)
+
+    def work():
+        time.sleep(0.05)
+        np.multiply(a, b, out=out)
+
+    threading.Thread(target=work).start()
+    return out
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c.copy()

@@ -1,0 +1,28 @@
+"""Runs out of memory at 1,000,000 elements, and not at others.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if a.shape != b.shape:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    if a.size == 1_000_000:
+        raise MemoryError("Unable to allocate 3.64 TiB")
+    return a * b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c

@@ -1,0 +1,28 @@
+"""Fails at import, as a library does that does not fit its neighbours.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if a.shape != b.shape:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    return a * b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c
