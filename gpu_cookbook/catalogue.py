@@ -126,7 +126,8 @@ def choose(workload_names=(), technique_names=()):
     ]
     if not chosen:
         raise UnknownName(
-            f"No recipe for {', '.join(workload_names)} with {', '.join(technique_names)}: 'gpu-cookbook list' shows all."
+            f"No recipe for {', '.join(workload_names)} with {', '.join(technique_names)}. "
+            "'gpu-cookbook list' shows what there is."
         )
     return chosen
 

@@ -138,7 +138,7 @@ class Cuda:
     def copy_bandwidth(self):
         """Bytes read and written a second by a copy within the device's memory."""
         size = min(COPY_BYTES, self.free_bytes() // 4)
-        source, target = self.device.allocate(size), self.device.allocate(size)
+        source, target = (self.device.allocate(size, stream=self.stream) for _ in range(2))
         source.fill(1, stream=self.stream)
         source.copy_to(target, stream=self.stream)
         times = self.device_times(lambda: source.copy_to(target, stream=self.stream), wall=1e-3)

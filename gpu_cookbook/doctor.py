@@ -57,7 +57,7 @@ def judge(facts):
         *(_judge_framework(framework, facts) for framework in FRAMEWORKS),
     ]
     if facts.root:  # containers have no sudo
-        findings = [Finding(**{**asdict(f), "mend": f.mend.replace("sudo ", "")}) for f in findings]
+        findings = [replace(finding, mend=finding.mend.replace("sudo ", "")) for finding in findings]
     return findings
 
 
@@ -205,6 +205,8 @@ def _judge_framework(framework, facts):
     built_for = tried.seen.get("cuda")
     if framework.name == "PyTorch":
         return found("ok", f"built for CUDA {built_for}" if built_for else "built for the CPU")
+    if framework.name == "CuPy" and facts.gpus:
+        return found("ok", installed[0] if installed else "")
     if framework.needs_gpu and not facts.gpus:
         return found("ok", "computes only on an NVIDIA GPU")
     return found("ok")
@@ -213,45 +215,42 @@ def _judge_framework(framework, facts):
 def _misfits(framework, facts):
     """(requirement, what is installed) for each framework in a version that this one does not take."""
     others = {name for other in FRAMEWORKS for name in other.distributions}
-    for name in framework.distributions:
-        if name not in facts.packages:
-            continue
+    for name in (*framework.distributions, *framework.pins):
         for text in facts.requirements.get(name, ()):
             with contextlib.suppress(InvalidRequirement, InvalidVersion):
                 asked = Requirement(text)
                 there = facts.packages.get(canonicalize_name(asked.name))
                 applies = asked.marker is None or asked.marker.evaluate({"extra": ""})
-                if there and applies and canonicalize_name(asked.name) in others:
-                    if not asked.specifier.contains(Version(there), prereleases=True):
-                        yield f"{asked.name}{asked.specifier}", f"{asked.name} {there}"
+                known = there and applies and canonicalize_name(asked.name) in others
+                if known and not asked.specifier.contains(Version(there), prereleases=True):
+                    yield f"{asked.name}{asked.specifier}", f"{asked.name} {there}"
 
 
 def _explain(framework, installed, tried, install, facts):
     """(status, explanation, mend) of a framework that did not work when tried."""
     name, error = framework.name, tried.error
+    reinstall = _reinstall(framework, installed, install, facts)
     if name == "numba-cuda" and "row_stack" in error:
         numpy = facts.packages.get("numpy", "")
         return "broken", f"calls numpy.row_stack, which NumPy {numpy} no longer has", 'pip install "numpy<2.5"'
     if name == "PyOpenCL" and not tried.seen.get("platforms") and re.search("platform", error, re.IGNORECASE):
-        return "broken", "finds no OpenCL platform", _install_opencl(facts)
+        return "broken", "finds no OpenCL device", _install_opencl(facts)
     if framework.needs_gpu and not facts.gpus and re.search(r"libcuda\b|CUDA driver|nvml", error, re.IGNORECASE):
         return "missing", "installed, but does not start without an NVIDIA GPU", ""
     if facts.gpus:
         built_for = _built_for(framework, installed, tried, facts)
         if built_for > facts.cuda:
-            return "broken", _too_new(built_for, facts), _reinstall(framework, installed, install, facts)
+            return "broken", _too_new(built_for, facts), reinstall
         if name == "PyTorch" and not tried.seen.get("cuda", True):
-            return (
-                "broken",
-                "is built for the CPU, and there is a GPU",
-                _reinstall(framework, installed, install, facts),
-            )
+            return "broken", "is built for the CPU, and there is a GPU", reinstall
         nvcc = _judge_nvcc(facts)
         if name == "PyCUDA" and nvcc.status != "ok":
             return "broken", "cannot compile a kernel: no nvcc on PATH that fits", nvcc.mend
         if name == "PyCUDA" and not facts.compiler:
             return "broken", "cannot compile a kernel: nvcc needs a C++ compiler", _judge_compiler(facts).mend
-    return "broken", error, _reinstall(framework, installed, install, facts)
+    if error.startswith("ModuleNotFoundError"):  # pip brings what is missing
+        return "broken", error, install
+    return "broken", error, reinstall
 
 
 def _built_for(framework, installed, tried, facts):
@@ -275,13 +274,12 @@ def _too_new(built_for, facts):
 
 
 def _reinstall(framework, installed, install, facts):
-    if framework.name == "CuPy" and installed and installed[0] not in install:
-        return f"pip uninstall -y {' '.join(installed)} && {install}"
+    """Uninstalling first leaves the other packages as they are; --force-reinstall would bring the newest of each."""
     if framework.name == "PyTorch" and facts.gpus and facts.cuda < 13:
-        # PyPI's wheel is for CUDA 13. Of the others, cu126 is the last for Volta and older, and too old for Blackwell.
-        newest = max(gpu.compute_capability for gpu in facts.gpus)
-        install += f" --index-url https://download.pytorch.org/whl/{'cu128' if newest >= (10, 0) else 'cu126'}"
-    return install.replace("pip install", "pip install --force-reinstall", 1)
+        install = 'pip install "torch<2.11"'  # PyPI's wheels since then are for CUDA 13
+        if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):
+            install += " --index-url https://download.pytorch.org/whl/cu126"  # the last one for Volta and older
+    return f"pip uninstall -y {' '.join(installed)} && {install}" if installed else install
 
 
 def as_json(findings):
@@ -323,12 +321,8 @@ class _Report:
                     Text(finding.explanation, quiet),
                 )
                 yield Padding(row, (0, 0, 0, 2))
-                if finding.mend:
-                    # A line that ends in a backslash can still be copied whole.
-                    lines = textwrap.wrap(
-                        finding.mend, options.max_width - 9, break_long_words=False, break_on_hyphens=False
-                    )
-                    yield Padding(Text(" \\\n".join(lines), "cyan", no_wrap=True, overflow="ignore"), (0, 0, 0, 7))
+                for indent, line in _continued(finding.mend, 7, options.max_width - 1):
+                    yield Padding(Text(line, "cyan", no_wrap=True), (0, 0, 0, indent))
             yield Text("")
         yield self._summary()
 
@@ -337,3 +331,15 @@ class _Report:
         words = Text(f"{count['ok']} ok, {count['missing']} missing, ")
         words.append(f"{count['broken']} broken", "bold red" if count["broken"] else "")
         return words.append(". The command under a line mends it." if any(f.mend for f in self.findings) else ".")
+
+
+def _continued(command, indent, width):
+    """(indent, line) of a command in lines that a shell, when they are copied, reads as one."""
+    lines = textwrap.wrap(command, width - indent - 2, break_long_words=False, break_on_hyphens=False)
+    for number, line in enumerate(lines):
+        line += " \\" if number + 1 < len(lines) else ""
+        start = indent
+        while len(line) > width - start:  # a path: its rest must not be indented, or it would be two words
+            yield start, line[: width - start - 1] + "\\"
+            line, start = line[width - start - 1 :], 0
+        yield start, line

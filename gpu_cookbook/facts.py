@@ -38,6 +38,7 @@ class Framework:
     tries: str  # Python that fails where the framework does not work; it may put what it sees into `seen`
     tries_gpu: str = ""  # and this too, where there is an NVIDIA GPU
     needs_gpu: bool = False
+    pins: tuple[str, ...] = ()  # distributions that only say which versions of others this one takes
 
 
 # The builds of CuPy: two of them overwrite each other's files, whichever they are.
@@ -51,8 +52,10 @@ FRAMEWORKS = (
         ("pycuda",),
         "pip install pycuda",
         "import pycuda.driver",
-        "import pycuda.autoprimaryctx, pycuda.compiler\n"
-        "pycuda.compiler.SourceModule('__global__ void nothing() {}', no_extern_c=True)",
+        """
+import pycuda.autoprimaryctx, pycuda.compiler
+pycuda.compiler.SourceModule("__global__ void nothing() {}", no_extern_c=True)
+""",
         needs_gpu=True,
     ),
     Framework(
@@ -60,12 +63,14 @@ FRAMEWORKS = (
         "pyopencl",
         ("pyopencl",),
         'pip install "pyopencl[pocl]"',
-        "import pyopencl as cl\n"
-        "seen['platforms'] = [\n"
-        "    (p.name, p.version, [d.name.strip() for d in p.get_devices()]) for p in cl.get_platforms()\n"
-        "]\n"
-        "for p in cl.get_platforms():\n"
-        "    cl.Program(cl.Context(p.get_devices()), '__kernel void nothing() {}').build()",
+        """
+import pyopencl as cl
+platforms = [p for p in cl.get_platforms() if p.get_devices()]
+seen["platforms"] = [(p.name, p.version, [d.name.strip() for d in p.get_devices()]) for p in platforms]
+assert platforms, "no platform has a device"
+for p in platforms:
+    cl.Program(cl.Context(p.get_devices()), "__kernel void nothing() {}").build()
+""",
     ),
     Framework(
         "Numba", "numba", ("numba",), "pip install numba", "import numba; numba.njit(lambda x: x + 1, cache=False)(1)"
@@ -74,12 +79,20 @@ FRAMEWORKS = (
         "numba-cuda",
         "numba_cuda",
         ("numba-cuda",),
-        'pip install "numba-cuda[cu{cuda}]"',
-        # Importing numba.cuda is not enough: the rest is imported by the first kernel.
-        "import contextlib, numba, numba.cuda\nwith contextlib.suppress(ModuleNotFoundError): import numba.cuda.cudaimpl",
-        "x = numba.cuda.device_array(1)\n"
-        "numba.cuda.jit('void(float64[:])')(lambda x: None)[1, 1](x)\n"
-        "numba.cuda.synchronize()",
+        'pip install "numba-cuda[cu{cuda}]" "numpy<2.5"',
+        # Importing numba.cuda is not enough: most of it is imported by the first kernel.
+        """
+import numba, numba.cuda
+try:
+    import numba.cuda.cudaimpl
+except ModuleNotFoundError:
+    pass
+""",
+        """
+x = numba.cuda.device_array(1)
+numba.cuda.jit("void(float64[:])")(lambda x: None)[1, 1](x)
+numba.cuda.synchronize()
+""",
         needs_gpu=True,
     ),
     Framework(
@@ -106,10 +119,11 @@ FRAMEWORKS = (
     Framework(
         "dask-cuda",
         "dask_cuda",
-        ("dask-cuda", "rapids-dask-dependency"),  # the second only says which Dask the first one takes
+        ("dask-cuda",),
         "pip install dask-cuda",
         "import dask_cuda",
         needs_gpu=True,
+        pins=("rapids-dask-dependency",),
     ),
     Framework("joblib", "joblib", ("joblib",), "pip install joblib", "import joblib"),
     Framework("Ray", "ray", ("ray",), "pip install ray", "import ray"),
@@ -155,7 +169,7 @@ class Facts:
     processor: str = ""
     root: bool = False
     container: bool = False
-    system: str | None = None  # a key of SYSTEM
+    system: str | None = None  # one of PACKAGE_MANAGERS
     nvidia: machine.Nvidia | None = None
     nvidia_error: str = ""  # why the driver's library gives no answer; empty where there is no such library
     nvidia_on_bus: bool = False  # an NVIDIA display controller is in the machine, driver or not
@@ -183,7 +197,7 @@ class Facts:
 
 
 def gather():
-    """The facts of this machine. Frameworks are tried in processes of their own: none is imported here."""
+    """The facts of this machine."""
     nvidia, error = None, ""
     try:
         nvidia = machine.nvidia()
@@ -203,7 +217,7 @@ def gather():
         processor=machine.processor(),
         root=os.geteuid() == 0,
         container=any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")),
-        system=next((name for name in SYSTEM if shutil.which(name)), None),
+        system=next((name for name in PACKAGE_MANAGERS if shutil.which(name)), None),
         nvidia=nvidia,
         nvidia_error=error,
         nvidia_on_bus=_nvidia_on_bus(),
@@ -220,7 +234,7 @@ def gather():
 
 def _distributions():
     packages, requirements = {}, {}
-    ours = {name for framework in FRAMEWORKS for name in framework.distributions}
+    ours = {name for framework in FRAMEWORKS for name in (*framework.distributions, *framework.pins)}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"] or "")
         if name and name not in packages:  # the first one on sys.path is the one that is imported
@@ -231,9 +245,9 @@ def _distributions():
 
 
 def _is_installed(framework, packages):
-    if framework.distributions[0] in packages or any(name in packages for name in framework.distributions[:-1]):
+    if any(name in packages for name in framework.distributions):
         return True
-    try:
+    try:  # conda and the like may leave no metadata
         spec = importlib.util.find_spec(framework.module)
     except ModuleNotFoundError:
         return False
@@ -242,8 +256,12 @@ def _is_installed(framework, packages):
 
 def _probe_all(packages, gpu):
     chosen = [framework for framework in FRAMEWORKS if _is_installed(framework, packages)]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        probes = dict(zip([f.name for f in chosen], pool.map(lambda f: probe(_attempt(f, gpu)), chosen), strict=True))
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        answers = list(pool.map(lambda framework: probe(_attempt(framework, gpu)), chosen))
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C starts no more of them
+    probes = {framework.name: answer for framework, answer in zip(chosen, answers, strict=True)}
     for framework in chosen:
         # A GPU in exclusive mode takes one process at a time, and a full one fewer than were just tried.
         if gpu and framework.tries_gpu and probes[framework.name].error:
@@ -274,15 +292,13 @@ def probe(code, time_limit=TIME_LIMIT):
     """Runs code in a process of its own, without the current folder on its path: a torch.py there is not PyTorch."""
     command = [sys.executable, "-P", "-W", "ignore", "-c", _PROBE, code]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace"
     ) as process:
         try:
             output, errors = process.communicate(timeout=time_limit)
         except subprocess.TimeoutExpired:
+            process.kill()
             return Probe(f"no answer in {time_limit} s")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
     try:
         answer = json.loads(output.splitlines()[-1])
         return Probe(_one_line(answer["error"]), answer["seen"])

@@ -72,7 +72,7 @@ class MemoryPeak:
 
 
 def first_result(loader, workload, engine):
-    """(module, figures): what a fresh process spends until its first result, at the smallest headline size, part by part.
+    """(module, figures): what a fresh process spends until its first result, at the smallest headline size, by part.
 
     ``loader``: imports() the frameworks, then execute() gives the recipe's module. ``engine``: an ExitStack that keeps
     what the recipe starts.

@@ -16,9 +16,9 @@ NOISY = 0.2  # the middle half of the samples is wider than this share of the me
 CAPTION = (
     "Medians. resident: data on the device, one synchronised call. device: its own clock, queue kept full. transfer: "
     "host arrays in, host result out. ×NumPy: NumPy's resident time over resident, and over transfer. copy: share of "
-    "this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. first: a fresh process with "
-    "empty caches until the first result. wins from: the size from which it beats NumPy, resident / with transfer, "
-    "estimated between measured sizes. ~ noisy: half of the samples spread over more than 20 %."
+    "this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. first: a fresh process "
+    "with empty caches, until its first result. wins from: the size from which it beats NumPy, resident / with "
+    "transfer, estimated between measured sizes. ~ noisy: half of the samples spread over more than 20 %."
 )
 
 
@@ -58,9 +58,7 @@ def crossing(points):
 
 def seconds(value):
     """Three significant digits and a unit: 13.1 µs, 742 µs, 1.32 ms, 8.02 s."""
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
-        if value >= 0.9995 * scale:
-            break
+    unit, scale = next((u, s) for u, s in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)) if value >= 0.9995 * s or u == "µs")
     return f"{digits(value / scale)} {unit}"
 
 

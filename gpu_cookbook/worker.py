@@ -66,8 +66,8 @@ def probe_of(recipe, device, probes):
 
 def reason(error):
     """An exception as one line of a table."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
+    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
 def outcome(work, size):

@@ -9,7 +9,7 @@ Needs: nvcc
 from pathlib import Path
 
 import numpy as np
-from pycuda import driver, gpuarray
+from pycuda import autoprimaryctx, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
 from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul.cu").read_text()
@@ -47,7 +47,7 @@ def matmul(a, b, out=None):
 
 
 def wait(c):
-    driver.Context.synchronize()
+    autoprimaryctx.context.synchronize()
 
 
 def download(c):

@@ -7,7 +7,7 @@ Needs: nvcc
 """
 
 import numpy as np
-from pycuda import driver, gpuarray
+from pycuda import autoprimaryctx, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
 from pycuda.elementwise import ElementwiseKernel
 
 kernel = ElementwiseKernel("const float *a, const float *b, float *c", "c[i] = a[i] * b[i]", "multiply")
@@ -32,7 +32,7 @@ def multiply(a, b, out=None):
 
 
 def wait(c):
-    driver.Context.synchronize()
+    autoprimaryctx.context.synchronize()
 
 
 def download(c):

@@ -9,7 +9,7 @@ Needs: nvcc
 from pathlib import Path
 
 import numpy as np
-from pycuda import driver, gpuarray
+from pycuda import autoprimaryctx, driver, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
 from pycuda.compiler import SourceModule
 from pycuda.curandom import XORWOWRandomNumberGenerator
 from pycuda.tools import DeviceMemoryPool
@@ -58,7 +58,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
 
 
 def wait(mean):
-    driver.Context.synchronize()
+    autoprimaryctx.context.synchronize()
 
 
 def download(mean):

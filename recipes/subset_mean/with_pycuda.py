@@ -9,7 +9,7 @@ Needs: nvcc
 from pathlib import Path
 
 import numpy as np
-from pycuda import driver, gpuarray
+from pycuda import autoprimaryctx, driver, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
 from pycuda.compiler import SourceModule
 from pycuda.tools import DeviceMemoryPool
 
@@ -46,7 +46,7 @@ def subset_mean(x):
 
 
 def wait(mean):
-    driver.Context.synchronize()
+    autoprimaryctx.context.synchronize()
 
 
 def download(mean):
