@@ -7,7 +7,7 @@ import contextlib
 import re
 import shlex
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -105,10 +105,10 @@ def _judge_nvcc(facts):
         driver = ".".join(map(str, facts.nvidia.cuda))
         why = f"{first.path} compiles for CUDA {first.major}; the driver runs CUDA up to {driver}"
         return Finding("Machine", "nvcc", first.version, "broken", why, mend)
+    if not facts.gpus:
+        return Finding("Machine", "nvcc", "", "missing", "not on PATH; only PyCUDA needs it, and an NVIDIA GPU")
     if fits:
         return Finding("Machine", "nvcc", fits[0].version, "missing", f"{fits[0].path} is not on PATH", mend)
-    if not facts.gpus:
-        return Finding("Machine", "nvcc", "", "missing", "only PyCUDA needs it, and an NVIDIA GPU")
     return Finding("Machine", "nvcc", "", "missing", "PyCUDA compiles its kernels with it", mend)
 
 
@@ -181,7 +181,7 @@ def _judge_framework(framework, facts):
 
     installed = [name for name in framework.distributions if name in facts.packages]
     version = facts.packages[installed[0]] if installed else ""
-    install = framework.install.format(cuda=facts.cuda)
+    install = _install(framework, facts)
     tried = facts.probes.get(framework.name)
     if tried is None:
         if framework.needs_gpu and not facts.gpus:
@@ -229,7 +229,8 @@ def _misfits(framework, facts):
 def _explain(framework, installed, tried, install, facts):
     """(status, explanation, mend) of a framework that did not work when tried."""
     name, error = framework.name, tried.error
-    reinstall = _reinstall(framework, installed, install, facts)
+    # Uninstalling first leaves the other packages as they are; --force-reinstall would bring the newest of each.
+    reinstall = f"pip uninstall -y {' '.join(installed)} && {install}" if installed else install
     if name == "numba-cuda" and "row_stack" in error:
         numpy = facts.packages.get("numpy", "")
         return "broken", f"calls numpy.row_stack, which NumPy {numpy} no longer has", 'pip install "numpy<2.5"'
@@ -273,13 +274,13 @@ def _too_new(built_for, facts):
     return f"built for CUDA {built_for}, which no longer runs on {oldest.name}"
 
 
-def _reinstall(framework, installed, install, facts):
-    """Uninstalling first leaves the other packages as they are; --force-reinstall would bring the newest of each."""
-    if framework.name == "PyTorch" and facts.gpus and facts.cuda < 13:
-        install = 'pip install "torch<2.11"'  # PyPI's wheels since then are for CUDA 13
-        if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):
-            install += " --index-url https://download.pytorch.org/whl/cu126"  # the last one for Volta and older
-    return f"pip uninstall -y {' '.join(installed)} && {install}" if installed else install
+def _install(framework, facts):
+    """The command that installs a framework for the CUDA that this machine takes."""
+    if framework.name == "PyTorch" and facts.cuda < 13:
+        if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):  # left out of PyPI's wheels before CUDA 13 was
+            return 'pip install "torch<2.11" --index-url https://download.pytorch.org/whl/cu126'
+        return 'pip install "torch<2.11"'  # since then PyPI's wheels are for CUDA 13
+    return framework.install.format(cuda=facts.cuda)
 
 
 def as_json(findings):
@@ -302,6 +303,7 @@ class _Report:
             marks = {"ok": ("+", "green"), "missing": ("-", "yellow"), "broken": ("X", "bold red")}
         names = max(len(finding.name) for finding in self.findings)
         short = [len(f.value) for f in self.findings if len(f.value) <= 16]
+        commands = set()
         for group in dict.fromkeys(finding.group for finding in self.findings):
             yield Text(group, style="bold")
             for finding in (f for f in self.findings if f.group == group):
@@ -321,8 +323,13 @@ class _Report:
                     Text(finding.explanation, quiet),
                 )
                 yield Padding(row, (0, 0, 0, 2))
+                if finding.mend in commands:
+                    yield Text(" " * 7 + "the command that stands above", style="dim")
+                    continue
+                commands |= {finding.mend} - {""}
                 for indent, line in _continued(finding.mend, 7, options.max_width - 1):
-                    yield Padding(Text(line, "cyan", no_wrap=True), (0, 0, 0, indent))
+                    # No Padding: it fills the line with spaces, and a backslash before one joins nothing.
+                    yield Text.assemble(" " * indent, (line, "cyan"), no_wrap=True)
             yield Text("")
         yield self._summary()
 

@@ -264,7 +264,8 @@ def _probe_all(packages, gpu):
     probes = {framework.name: answer for framework, answer in zip(chosen, answers, strict=True)}
     for framework in chosen:
         # A GPU in exclusive mode takes one process at a time, and a full one fewer than were just tried.
-        if gpu and framework.tries_gpu and probes[framework.name].error:
+        error = probes[framework.name].error
+        if gpu and framework.tries_gpu and error and not error.startswith("no answer"):
             probes[framework.name] = probe(_attempt(framework, gpu))
     return probes
 

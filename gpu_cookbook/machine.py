@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pynvml
@@ -46,7 +47,7 @@ def nvidia():
             Gpu(
                 index,
                 _text(pynvml.nvmlDeviceGetName(handle)),
-                pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                _memory(handle).total,
                 tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
             )
         )
@@ -73,6 +74,14 @@ def _visible(count):
     return indices
 
 
+def _memory(handle):
+    try:
+        return pynvml.nvmlDeviceGetMemoryInfo(handle)
+    except pynvml.NVMLError_NotSupported:  # GB10 and the like: the GPU's memory is the machine's
+        memory = psutil.virtual_memory()
+        return SimpleNamespace(total=memory.total, used=memory.used, free=memory.available)
+
+
 def _text(value):
     return value.decode() if isinstance(value, bytes) else value
 
@@ -83,7 +92,7 @@ def gpus():
 
 def device_memory():
     """(used, free) bytes of all visible NVIDIA GPUs together, whoever uses them."""
-    infos = [pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
+    infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
     return sum(info.used for info in infos), sum(info.free for info in infos)
 
 

@@ -196,9 +196,10 @@ def measure(module, workload, size, device, memory_base):
 
 
 def judge(figures, workload, size, probe):
-    """GB/s and share of the copy bandwidth, added to the figures. Refused where the device cannot be that fast."""
+    """GB/s, Gop/s and share of the copy bandwidth, added to the figures. Refused where no device can be that fast."""
     moved = workload.bytes_moved(size)
     best = figures.get("device_s", figures["resident_s"])
+    figures["operations_g_per_s"] = workload.operations(size) / best / 1e9
     if not moved:
         return figures
     rate = moved / best

@@ -86,6 +86,12 @@ def ratio(cell, figure):
     return number(cell, f"speedup_{figure}_x") if cell["technique"] != "numpy" else "1"
 
 
+def operations(cell):
+    """Only where the arithmetic, not the memory, is what takes the time: more than one operation a byte."""
+    rate = cell["operations_g_per_s"]
+    return digits(rate) if rate > cell.get("bandwidth_gb_per_s", rate) else "–"
+
+
 def wins(cell):
     if cell["technique"] == "numpy":
         return "–"
@@ -116,6 +122,7 @@ COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
     ("×NumPy", lambda c: ratio(c, "resident"), 0),
     ("×, transfer", lambda c: ratio(c, "transfer"), 1),
     ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 1),
+    ("Gop/s", operations, 2),
     ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 3),
     ("memory", lambda c: number(c, "peak_device_memory_bytes", lambda v: f"{digits(v / 2**30)} GiB"), 3),
     ("first", lambda c: number(c, "first_result_s", seconds), 2),

@@ -70,7 +70,7 @@ def probe(recipes):
     """{kind: {"device", "copy_bandwidth_gb_per_s", "cache_bytes"}} of the devices that these recipes run on here."""
     runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
     kinds = ["host"]
-    if machine.gpus() and any("NVIDIA GPU" in place for place in runs_on):
+    if machine.gpus() and runs_on - {"CPU"}:
         kinds.append("cuda")
     if "OpenCL device" in runs_on:
         kinds.append("opencl")

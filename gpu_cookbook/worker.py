@@ -61,7 +61,9 @@ def probe_of(recipe, device, probes):
     """What was measured of that device: {"copy_bandwidth_gb_per_s": …, "cache_bytes": …}."""
     if recipe.runs_on == "every NVIDIA GPU":
         return {name: value * len(machine.gpus()) for name, value in probes["cuda"].items() if name != "device"}
-    return probes[{Cuda: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]]
+    kind = {Cuda: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
+    # OpenCL calls a smaller cache of an NVIDIA GPU its cache; CUDA names the last one.
+    return next((probe for probe in probes.values() if kind == "opencl" and probe["device"] == device.name), probes[kind])
 
 
 def reason(error):

@@ -1,4 +1,4 @@
-"""Multiply two arrays in Dask: a chunk of CuPy array on each GPU, with dask-cuda's worker process for each.
+"""Multiply two arrays in Dask: a CuPy chunk on each GPU, with dask-cuda's worker process for each.
 
 Framework: Dask
 Runs on: every NVIDIA GPU
@@ -16,7 +16,7 @@ from dask_cuda import LocalCUDACluster
 
 @contextmanager
 def engine():
-    # Before anything else uses CUDA here, and this process never does: its memory and its fork would be in the way.
+    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
     with LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster):
         yield
 
@@ -27,10 +27,14 @@ def upload(*arrays):
 
 def spread(x):
     client = distributed.default_client()
-    axis = int(np.argmax(x.shape)) if x.ndim else 0
-    parts = np.array_split(x, min(len(client.nthreads()), x.shape[axis]), axis) if x.size > 1 else [x]
+    workers = sorted(client.nthreads())  # always in one order: chunks that meet in an operation are on one GPU
+    axis = int(np.argmax(x.shape)) if x.ndim else 0  # the longest
+    parts = np.array_split(x, min(len(workers), x.shape[axis]), axis) if x.size > 1 else [x]
     # Straight to the workers: in a graph, the data would go through the scheduler. hash=False: no hash of every byte.
-    futures = client.map(cp.asarray, client.scatter(parts, direct=True, hash=False), pure=False)
+    futures = [
+        client.submit(cp.asarray, client.scatter(p, workers=[w], direct=True, hash=False), workers=[w], pure=False)
+        for p, w in zip(parts, workers, strict=False)
+    ]
     meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
     chunks = [da.from_delayed(f, p.shape, meta=meta) for f, p in zip(futures, parts, strict=True)]
     return (da.concatenate(chunks, axis) if len(chunks) > 1 else chunks[0]).persist()

@@ -28,7 +28,7 @@ def engine():
         ray.shutdown()
 
 
-@ray.remote(num_gpus=1)
+@ray.remote(num_cpus=0, num_gpus=1)
 class Worker:
     """Sees one GPU. An actor, as a task would have to start CUDA each time."""
 

@@ -32,7 +32,7 @@ def engine():
         ray.shutdown()
 
 
-@ray.remote(num_gpus=1)
+@ray.remote(num_cpus=0, num_gpus=1)
 class Worker:
     """Sees one GPU, and keeps its part of each array there, under a key. It does calls in their order."""
 

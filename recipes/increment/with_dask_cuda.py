@@ -1,0 +1,62 @@
+"""Add one to an array in Dask, a CuPy chunk on each GPU: a new array, since Dask has no in-place.
+
+Framework: Dask
+Runs on: every NVIDIA GPU
+Install: pip install "dask-cuda[cu13]" cupy-cuda13x rmm-cu13
+"""
+
+from contextlib import contextmanager
+
+import cupy as cp
+import dask.array as da
+import distributed
+import numpy as np
+from dask_cuda import LocalCUDACluster
+
+
+@contextmanager
+def engine():
+    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    with LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster):
+        yield
+
+
+def upload(*arrays):
+    return tuple(spread(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def spread(x):
+    client = distributed.default_client()
+    workers = list(client.nthreads())
+    axis = int(np.argmax(x.shape)) if x.ndim else 0  # the longest
+    parts = np.array_split(x, min(len(workers), x.shape[axis]), axis) if x.size > 1 else [x]
+    # Straight to the workers: in a graph, the data would go through the scheduler. hash=False: no hash of every byte.
+    futures = [
+        client.submit(cp.asarray, client.scatter(p, workers=[w], direct=True, hash=False), workers=[w], pure=False)
+        for p, w in zip(parts, workers, strict=False)
+    ]
+    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
+    chunks = [da.from_delayed(f, p.shape, meta=meta) for f, p in zip(futures, parts, strict=True)]
+    return (da.concatenate(chunks, axis) if len(chunks) > 1 else chunks[0]).persist()
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    return (a + 1).persist()
+
+
+def wait(a):
+    distributed.wait(a)
+
+
+def download(a):
+    return a.map_blocks(cp.asnumpy).compute()  # on the workers
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    with engine():
+        b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, Dask with CuPy on every GPU: 1,000,003 elements, all right")

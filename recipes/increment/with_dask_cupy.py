@@ -1,0 +1,40 @@
+"""Add one to an array in Dask, chunks of CuPy arrays on one GPU: a new array, since Dask has no in-place.
+
+Framework: Dask
+Runs on: NVIDIA GPU
+Install: pip install "dask[complete]" cupy-cuda13x
+"""
+
+import cupy as cp
+import dask.array as da
+import numpy as np
+
+# A GPU is through with chunks of Dask's usual 128 MiB in 0.1 ms, and Dask takes as long for a task: few and large ones.
+CHUNK = "1 GiB"
+
+
+def upload(*arrays):
+    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    host = (da.from_array(np.asarray(x, np.float32, order="C"), CHUNK, name=False) for x in arrays)
+    return tuple(x.map_blocks(cp.asarray).persist(scheduler="single-threaded") for x in host)
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    return (a + 1).persist(scheduler="single-threaded")
+
+
+def wait(a):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(a):
+    return a.map_blocks(cp.asnumpy).compute(scheduler="single-threaded")
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, Dask with CuPy: 1,000,003 elements, all right")

@@ -1,0 +1,40 @@
+"""Multiply two matrices in Dask: chunks of CuPy arrays, cuBLAS for each pair, on one GPU.
+
+Framework: Dask
+Runs on: NVIDIA GPU
+Install: pip install "dask[complete]" cupy-cuda13x
+"""
+
+import cupy as cp
+import dask.array as da
+import numpy as np
+
+# A GPU needs large matrices to be busy, and Dask 0.1 ms for each task: not chunks of its usual 128 MiB.
+CHUNK = "1 GiB"
+
+
+def upload(*arrays):
+    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    host = (da.from_array(np.asarray(x, np.float32, order="C"), CHUNK, name=False) for x in arrays)
+    return tuple(x.map_blocks(cp.asarray).persist(scheduler="single-threaded") for x in host)
+
+
+def matmul(a, b):
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    return (a @ b).persist(scheduler="single-threaded")
+
+
+def wait(c):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(c):
+    return c.map_blocks(cp.asnumpy).compute(scheduler="single-threaded")
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 200, 200), np.float32)
+    c = download(matmul(*upload(a, b)))
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=1e-4)
+    print("matmul, Dask with CuPy: 200×200×200, all right")

@@ -1,0 +1,436 @@
+"""`gpu-cookbook doctor`: what it says of machines that are described here, and of this one."""
+
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from gpu_cookbook import doctor, facts, machine
+from gpu_cookbook.facts import Facts, Nvcc, Probe
+
+GIB = 2**30
+H200 = machine.Gpu(0, "NVIDIA H200", 140 * GIB, (9, 0))
+V100 = machine.Gpu(0, "Tesla V100-SXM2-16GB", 16 * GIB, (7, 0))
+NVCC = Nvcc("/usr/local/cuda/bin/nvcc", "13.0.88", on_path=True)
+DRIVER_12 = machine.Nvidia("550.54.15", (12, 4), (H200,))
+
+# A GPU machine on which everything fits.
+GPU = Facts(
+    nvidia=machine.Nvidia("580.95.05", (13, 0), (H200,)),
+    nvidia_on_bus=True,
+    nvccs=(NVCC,),
+    compiler=("/usr/bin/g++", "13.3.0"),
+    opencl_drivers=(("/etc/OpenCL/vendors/nvidia.icd", "libnvidia-opencl.so.1\n"),),
+    nvidia_opencl=True,
+    system="apt",
+    packages={
+        "numpy": "2.4.6",
+        "pycuda": "2026.1",
+        "pyopencl": "2026.1.4",
+        "numba": "0.68.1",
+        "numba-cuda": "0.30.4",
+        "cupy-cuda13x": "14.2.0",
+        "torch": "2.13.0",
+        "dask": "2026.7.1",
+        "distributed": "2026.7.1",
+        "dask-cuda": "26.10.0",
+        "rapids-dask-dependency": "26.10.0",
+        "joblib": "1.6.0",
+        "ray": "2.60.0",
+        "cuda-core": "1.2.2",
+        "cuda-bindings": "13.5.0",
+    },
+    requirements={
+        "cupy-cuda13x": ["numpy<2.6,>=2.0", 'scipy<1.18,>=1.14; extra == "all"'],
+        "dask-cuda": ["click>=8.1", "numpy<3.0,>=2.0", "rapids-dask-dependency==26.10.*"],
+        "rapids-dask-dependency": ["dask<2026.7.2,>=2026.7.1", "distributed<2026.7.2,>=2026.7.1"],
+        "distributed": ["dask==2026.7.1"],
+    },
+    probes={
+        **{framework.name: Probe() for framework in facts.FRAMEWORKS},
+        "PyOpenCL": Probe(seen={"platforms": [["NVIDIA CUDA", "OpenCL 3.0 CUDA 13.0.94", ["NVIDIA H200"]]]}),
+        "PyTorch": Probe(seen={"cuda": "13.0"}),
+    },
+)
+
+# A machine without a GPU, and with nothing that needs one.
+CPU = dataclasses.replace(
+    GPU,
+    nvidia=None,
+    nvidia_on_bus=False,
+    nvccs=(),
+    nvidia_opencl=False,
+    opencl_drivers=(("/site-packages/pyopencl/.libs/pocl.icd", "libpocl-21062cec.so"),),
+    packages={name: GPU.packages[name] for name in ("numpy", "pyopencl", "numba", "torch", "dask", "joblib", "ray")},
+    probes={
+        **{name: Probe() for name in ("NumPy", "Numba", "Dask", "joblib", "Ray")},
+        "PyOpenCL": Probe(seen={"platforms": [["Portable Computing Language", "OpenCL 3.0 PoCL 3.0", ["EPYC"]]]}),
+        "PyTorch": Probe(seen={"cuda": None}),
+    },
+)
+
+
+def but(machine_facts, **changes):
+    """The facts with some of them changed; of packages and probes only those that are named. None takes one away."""
+    for key in ("packages", "probes", "requirements"):
+        if key in changes:
+            merged = {**getattr(machine_facts, key), **changes[key]}
+            changes[key] = {name: value for name, value in merged.items() if value is not None}
+    return dataclasses.replace(machine_facts, **changes)
+
+
+def of(name, machine_facts):
+    """The one finding of this name."""
+    (found,) = [finding for finding in doctor.judge(machine_facts) if finding.name == name]
+    return found
+
+
+def says(machine_facts, name, status, explanation, mend=""):
+    found = of(name, machine_facts)
+    assert (found.status, found.mend) == (status, mend)
+    assert explanation in found.explanation
+    return found
+
+
+def test_a_machine_on_which_everything_fits():
+    findings = doctor.judge(GPU)
+    assert {finding.status for finding in findings} == {"ok"}
+    assert not any(finding.mend for finding in findings)
+    assert {finding.name for finding in findings} >= {framework.name for framework in facts.FRAMEWORKS}
+    says(GPU, "NVIDIA driver", "ok", "runs CUDA up to 13.0")
+    assert says(GPU, "GPU 0", "ok", "140 GiB, compute capability 9.0").value == "NVIDIA H200"
+    says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
+    says(GPU, "CuPy", "ok", "cupy-cuda13x")
+    assert says(GPU, "Device", "ok", "NVIDIA CUDA, OpenCL 3.0").value == "NVIDIA H200"
+
+
+def test_a_machine_without_a_gpu_has_no_fault():
+    findings = doctor.judge(CPU)
+    assert "broken" not in {finding.status for finding in findings}
+    says(CPU, "NVIDIA GPU", "missing", "run without one")
+    says(CPU, "nvcc", "missing", "only PyCUDA needs it")
+    says(CPU, "PyTorch", "ok", "built for the CPU")
+
+
+@pytest.mark.parametrize("name", [framework.name for framework in facts.FRAMEWORKS if framework.needs_gpu])
+def test_without_a_gpu_nothing_that_needs_one_is_advised(name):
+    says(CPU, name, "missing", "needs an NVIDIA GPU")
+
+
+@pytest.mark.parametrize(
+    "name, mend",
+    [
+        ("CuPy", "pip install cupy-cuda13x"),
+        ("numba-cuda", 'pip install "numba-cuda[cu13]" "numpy<2.5"'),
+        ("PyTorch", "pip install torch"),
+        ("Ray", "pip install ray"),
+    ],
+)
+def test_not_installed(name, mend):
+    says(but(GPU, probes={name: None}), name, "missing", "not installed", mend)
+
+
+def test_not_installed_on_an_old_driver():
+    old = but(GPU, nvidia=DRIVER_12, probes={"CuPy": None, "numba-cuda": None, "cuda-core": None, "PyTorch": None})
+    says(old, "CuPy", "missing", "not installed", "pip install cupy-cuda12x")
+    says(old, "numba-cuda", "missing", "not installed", 'pip install "numba-cuda[cu12]" "numpy<2.5"')
+    says(old, "cuda-core", "missing", "not installed", 'pip install "cuda-core[cu12]"')
+    says(old, "PyTorch", "missing", "not installed", 'pip install "torch<2.11"')
+
+
+# The driver and the GPU ----------------------------------------------------------------------------------------------
+
+
+def test_driver_older_than_the_wheel():
+    old = but(
+        GPU,
+        nvidia=DRIVER_12,
+        probes={
+            "CuPy": Probe("CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient"),
+            "PyTorch": Probe("RuntimeError: The NVIDIA driver on your system is too old", {"cuda": "13.0"}),
+            "numba-cuda": Probe("CudaSupportError: ..."),
+            "cuda-core": Probe("CUDAError: ..."),
+        },
+    )
+    why = "built for CUDA 13; the driver, 550.54.15, runs CUDA up to 12.4"
+    says(old, "CuPy", "broken", why, "pip uninstall -y cupy-cuda13x && pip install cupy-cuda12x")
+    says(old, "PyTorch", "broken", why, 'pip uninstall -y torch && pip install "torch<2.11"')
+    numba = 'pip uninstall -y numba-cuda && pip install "numba-cuda[cu12]" "numpy<2.5"'
+    says(old, "numba-cuda", "broken", why, numba)
+    says(old, "cuda-core", "broken", why, 'pip uninstall -y cuda-core && pip install "cuda-core[cu12]"')
+
+
+def test_a_wheel_that_works_on_an_old_driver_is_left_alone():
+    """As with NVIDIA's forward compatibility package: what was tried counts, not what the versions let us expect."""
+    assert of("CuPy", but(GPU, nvidia=DRIVER_12)).status == "ok"
+
+
+def test_gpu_too_old_for_cuda_13():
+    nvidia = machine.Nvidia("580.95.05", (13, 0), (V100,))
+    error = Probe("CUDARuntimeError: cudaErrorNoKernelImageForDevice")
+    volta = but(GPU, nvidia=nvidia, probes={"CuPy": error, "PyTorch": Probe(error.error, {"cuda": "13.0"})})
+    why = "built for CUDA 13, which no longer runs on Tesla V100-SXM2-16GB"
+    says(volta, "CuPy", "broken", why, "pip uninstall -y cupy-cuda13x && pip install cupy-cuda12x")
+    index = "--index-url https://download.pytorch.org/whl/cu126"
+    says(volta, "PyTorch", "broken", why, f'pip uninstall -y torch && pip install "torch<2.11" {index}')
+
+
+def test_driver_updated_but_not_loaded():
+    stale = but(GPU, nvidia=None, nvidia_error="RM has detected an NVML/RM version mismatch.")
+    says(stale, "NVIDIA driver", "broken", "was updated", "sudo reboot")
+
+
+def test_driver_that_does_not_answer():
+    silent = but(GPU, nvidia=None, nvidia_error="Driver Not Loaded")
+    says(silent, "NVIDIA driver", "broken", "Driver Not Loaded", "sudo modprobe nvidia && nvidia-smi")
+
+
+def test_driver_library_on_a_machine_without_a_gpu():
+    """A cluster's login node."""
+    says(but(CPU, nvidia_error="Driver Not Loaded"), "NVIDIA GPU", "missing", "run without one")
+
+
+def test_gpu_without_a_driver():
+    says(but(CPU, nvidia_on_bus=True), "NVIDIA driver", "missing", "no driver for it", "sudo ubuntu-drivers install")
+    says(but(CPU, nvidia_on_bus=True, container=True), "NVIDIA GPU", "missing", "--gpus all")
+
+
+def test_hidden_gpus():
+    hidden = but(GPU, nvidia=machine.Nvidia("580.95.05", (13, 0), ()), visible="")
+    says(hidden, "NVIDIA GPU", "missing", "CUDA_VISIBLE_DEVICES='' hides", "unset CUDA_VISIBLE_DEVICES")
+
+
+# Compilers -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_nvcc():
+    bare = but(GPU, nvccs=(), probes={"PyCUDA": Probe("FileNotFoundError: 'nvcc'")})
+    mend = 'pip install "cuda-toolkit[nvcc]==13.0.*" && export PATH=/site-packages/nvidia/cu13/bin:$PATH'
+    says(bare, "nvcc", "missing", "PyCUDA compiles its kernels with it", mend)
+    says(bare, "PyCUDA", "broken", "no nvcc on PATH", mend)
+
+
+def test_nvcc_not_on_path():
+    off = but(GPU, nvccs=(dataclasses.replace(NVCC, on_path=False),), probes={"PyCUDA": Probe("no nvcc")})
+    mend = "export PATH=/usr/local/cuda/bin:$PATH"
+    says(off, "nvcc", "missing", "/usr/local/cuda/bin/nvcc is not on PATH", mend)
+    says(off, "PyCUDA", "broken", "no nvcc on PATH", mend)
+
+
+def test_nvcc_does_not_matter_without_a_gpu():
+    off = dataclasses.replace(NVCC, on_path=False)
+    says(but(CPU, nvccs=(off,)), "nvcc", "missing", "only PyCUDA needs it, and an NVIDIA GPU")
+
+
+def test_nvcc_newer_than_the_driver():
+    error = {"PyCUDA": Probe("LogicError: cuModuleLoadDataEx failed: no binary for gpu")}
+    newer = but(GPU, nvidia=DRIVER_12, probes=error)
+    says(newer, "nvcc", "broken", "the driver runs CUDA up to 12.4", "sudo apt install nvidia-cuda-toolkit")
+    other = Nvcc("/usr/local/cuda-12.4/bin/nvcc", "12.4.131", on_path=False)
+    both = but(newer, nvccs=(NVCC, other))
+    says(both, "nvcc", "broken", "compiles for CUDA 13", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
+    says(both, "PyCUDA", "broken", "no nvcc on PATH that fits", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
+
+
+def test_nvcc_that_does_not_run():
+    assert of("nvcc", but(GPU, nvccs=(dataclasses.replace(NVCC, version=""),))).status == "broken"
+
+
+def test_no_compiler():
+    says(but(GPU, compiler=None), "C++ compiler", "missing", "nvcc", "sudo apt install g++")
+    assert set(doctor.SYSTEM) == set(facts.PACKAGE_MANAGERS)
+
+
+# OpenCL --------------------------------------------------------------------------------------------------------------
+
+WRITE_ICD = "sudo mkdir -p /etc/OpenCL/vendors && echo libnvidia-opencl.so.1 | sudo tee /etc/OpenCL/vendors/nvidia.icd"
+
+
+def test_no_icd_file_for_nvidia():
+    pocl = but(GPU, opencl_drivers=CPU.opencl_drivers, probes={"PyOpenCL": CPU.probes["PyOpenCL"]})
+    says(pocl, "NVIDIA", "missing", "OpenCL does not see the GPU", WRITE_ICD)
+    assert of("PyOpenCL", pocl).status == "ok"
+    says(but(pocl, root=True), "NVIDIA", "missing", "does not see", WRITE_ICD.replace("sudo ", ""))
+
+
+def test_pyopencl_without_any_platform():
+    error = Probe("LogicError: clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR", {})
+    nothing = but(CPU, opencl_drivers=(), probes={"PyOpenCL": error})
+    says(nothing, "PyOpenCL", "broken", "finds no OpenCL device", 'pip install "pyopencl[pocl]"')
+    says(nothing, "Driver files", "missing", "no file", 'pip install "pyopencl[pocl]"')
+    arm = but(nothing, architecture="aarch64")
+    says(arm, "PyOpenCL", "broken", "finds no OpenCL device", "sudo apt install pocl-opencl-icd")
+    says(but(GPU, opencl_drivers=(), probes={"PyOpenCL": error}), "PyOpenCL", "broken", "finds no", WRITE_ICD)
+
+
+def test_no_opencl_in_the_driver():
+    without = but(GPU, nvidia_opencl=False, opencl_drivers=CPU.opencl_drivers)
+    says(without, "NVIDIA", "missing", "libnvidia-opencl.so.1 is not installed")
+    says(but(GPU, nvidia_opencl=False), "NVIDIA", "broken", "libnvidia-opencl.so.1 is not installed")
+
+
+# Frameworks that do not fit each other -------------------------------------------------------------------------------
+
+
+def test_several_cupy_wheels():
+    two = but(GPU, packages={"cupy-cuda12x": "14.2.0"})
+    mend = "pip uninstall -y cupy-cuda12x cupy-cuda13x && pip install cupy-cuda13x"
+    says(two, "CuPy", "broken", "cupy-cuda12x and cupy-cuda13x overwrite each other", mend)
+
+
+def test_numpy_too_new_for_numba_cuda():
+    error = Probe("AttributeError: module 'numpy' has no attribute 'row_stack'")
+    for base in (GPU, but(CPU, packages={"numba-cuda": "0.30.4"})):
+        new = but(base, packages={"numpy": "2.5.5"}, probes={"numba-cuda": error})
+        says(new, "numba-cuda", "broken", "which NumPy 2.5.5 no longer has", 'pip install "numpy<2.5"')
+
+
+def test_dask_too_new_for_dask_cuda():
+    new = but(
+        GPU, packages={"dask": "2026.8.0", "distributed": "2026.8.0"}, requirements={"distributed": ["dask==2026.8.0"]}
+    )
+    mend = 'pip install "dask<2026.7.2,>=2026.7.1" "distributed<2026.7.2,>=2026.7.1"'
+    says(new, "dask-cuda", "broken", "asks for dask<2026.7.2,>=2026.7.1, and dask 2026.8.0 is installed", mend)
+    assert of("distributed", new).status == "ok"
+
+
+def test_requirements_of_extras_and_of_other_systems_do_not_count():
+    odd = ['numpy<1; extra == "old"', 'numpy<1; sys_platform == "win32"', "what is this?"]
+    assert of("joblib", but(GPU, requirements={"joblib": odd})).status == "ok"
+
+
+def test_pytorch_for_the_cpu_beside_a_gpu():
+    error = Probe("AssertionError: Torch not compiled with CUDA enabled", {"cuda": None})
+    cpu_only = but(GPU, packages={"torch": "2.13.0+cpu"}, probes={"PyTorch": error})
+    says(cpu_only, "PyTorch", "broken", "is built for the CPU", "pip uninstall -y torch && pip install torch")
+    old = but(cpu_only, nvidia=DRIVER_12)
+    says(old, "PyTorch", "broken", "is built for the CPU", 'pip uninstall -y torch && pip install "torch<2.11"')
+
+
+def test_what_does_not_import_is_broken():
+    died = but(GPU, probes={"Ray": Probe("the process died of SIGSEGV")})
+    says(died, "Ray", "broken", "died of SIGSEGV", "pip uninstall -y ray && pip install ray")
+    lacks = but(GPU, probes={"Dask": Probe("ModuleNotFoundError: No module named 'toolz'")})
+    says(lacks, "Dask", "broken", "No module named 'toolz'", 'pip install "dask[array]"')
+
+
+def test_what_cannot_start_without_a_gpu_is_not_broken():
+    error = Probe("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory")
+    alone = but(CPU, packages={"pycuda": "2026.1"}, probes={"PyCUDA": error})
+    says(alone, "PyCUDA", "missing", "does not start without an NVIDIA GPU")
+    assert of("CuPy", but(CPU, packages={"cupy-cuda13x": "14.2.0"}, probes={"CuPy": Probe()})).status == "ok"
+
+
+# Trying --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code, error",
+    [
+        ("seen['a'] = 1", ""),
+        ("raise ImportError('a\\n  b')", "ImportError: a b"),
+        ("try: f()\nexcept NameError as e: raise ImportError('x') from e", "NameError: name 'f' is not defined"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the process died of SIGSEGV"),
+        ("import os; os.write(2, b'one\\ntwo\\n'); os._exit(3)", "two"),
+        ("print('{}'); print('noise', end='')", ""),
+        ("import time; time.sleep(60)", "no answer in 2 s"),
+    ],
+)
+def test_probe(code, error):
+    assert facts.probe(code, time_limit=2 if "sleep" in code else 60).error == error
+
+
+def test_probe_is_not_led_astray_by_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong one')")
+    (tmp_path / "numpy.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    assert facts.probe("import numpy; seen['version'] = numpy.__version__").seen["version"]
+
+
+def test_this_machine():
+    findings = {finding.name: finding for finding in doctor.examine()}
+    assert findings["Python"].status == "ok"
+    assert findings["NumPy"].status == "ok"
+    for framework in facts.FRAMEWORKS:
+        found = findings[framework.name]
+        assert found.status in ("ok", "missing", "broken")
+        if found.status == "ok":
+            assert found.value[0].isdigit()
+        else:
+            assert found.explanation
+    if not machine.gpus():
+        assert findings["NVIDIA GPU"].status == "missing"
+    json.dumps(doctor.as_json(list(findings.values())))
+
+
+def test_examining_imports_no_framework():
+    code = (
+        "import sys\nfrom gpu_cookbook import doctor, facts\nfacts.probe = lambda code: facts.Probe()\n"
+        "doctor.examine()\n"
+        "print(sorted({f.module.partition('.')[0] for f in facts.FRAMEWORKS} & set(sys.modules) - {'cuda'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# Showing -------------------------------------------------------------------------------------------------------------
+
+TROUBLE = but(
+    GPU,
+    nvidia=DRIVER_12,
+    nvccs=(),
+    site_packages="/home/somebody/projects/measurements/.venv/lib/python3.12/site-packages",
+    opencl_drivers=(),
+    packages={"cupy-cuda12x": "14.2.0", "numpy": "2.5.5", "dask": "2026.8.0"},
+    probes={
+        "numba-cuda": Probe("AttributeError: module 'numpy' has no attribute 'row_stack'"),
+        "PyOpenCL": Probe("LogicError: clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR"),
+        "PyTorch": Probe("too old", {"cuda": "13.0"}),
+        "Ray": Probe("ImportError: " + "a long story " * 15),
+        "joblib": None,
+    },
+)
+
+
+def shown(findings, width):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(doctor.table(findings))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("machine_facts", [GPU, CPU, TROUBLE, but(TROUBLE, nvidia=GPU.nvidia)])
+def test_table(machine_facts, width):
+    findings = doctor.judge(machine_facts)
+    text = shown(findings, width)
+    assert max(map(len, text.splitlines())) <= width
+    for finding in findings:
+        assert finding.name in text
+        assert "".join(finding.explanation.split()[:2]) in "".join(text.split())
+        if finding.mend:
+            assert finding.mend in copied(text)
+
+
+def copied(text):
+    """As a shell reads it: a backslash at the end of a line joins it with the next."""
+    return " ".join(text.replace("\\\n", "").split())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_command_is_whole_when_it_is_copied(width):
+    folder = "/home/somebody/projects/measurements/of-this-year/.venv/lib/python3.12/site-packages/nvidia/cu13/bin"
+    findings = [doctor.Finding("Machine", "nvcc", "", "missing", "why", f"echo one 'two' {folder}:$PATH && echo three")]
+    lines = shown(findings, width).splitlines()
+    start = next(i for i, line in enumerate(lines) if "echo one" in line)
+    command = "\n".join(lines[start : lines.index("", start)])
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, env={"PATH": "/bin"})
+    assert done.stdout == f"one two {folder}:/bin\nthree\n"
+
+
+def test_a_terminal_that_knows_ascii_only():
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Console(file=buffer, width=80).print(doctor.table(doctor.judge(TROUBLE)))

@@ -1,0 +1,25 @@
+"""Numba's recipes run in its CUDA simulator, so that a machine without a GPU tests them too."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_cookbook import catalogue
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [r for r in catalogue.recipes() if r.technique == "numba"],
+    ids=lambda recipe: recipe.workload,
+)
+def test_right_in_the_simulator(recipe):
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("simulate.py"), recipe.path],
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "sizes right" in done.stdout

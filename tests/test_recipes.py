@@ -1,0 +1,144 @@
+"""Every recipe that runs on this machine is right, and safe to paste."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import recipes
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from gpu_cookbook import catalogue, runner
+from gpu_cookbook.check import disagreement, repeats, steps
+from gpu_cookbook.worker import Loader
+
+# Engines start processes; 'check' runs these, in a process of its own each.
+IN_PROCESS = [lambda recipe: "def engine(" not in recipe.path.read_text(encoding="utf-8")]
+MODULES = {}
+
+
+def module_of(recipe):
+    if recipe.module not in MODULES:
+        MODULES[recipe.module] = Loader(recipe).execute()
+    return MODULES[recipe.module]
+
+
+def compute(recipe, inputs):
+    upload, function, wait, download = steps(module_of(recipe), catalogue.workload_module(recipe.workload))
+    result = function(*upload(*inputs))
+    wait(result)
+    return download(result)
+
+
+@pytest.mark.parametrize("recipe", recipes())
+def test_right_at_awkward_sizes_layouts_and_values(recipe):
+    awkward = list(catalogue.workload_module(recipe.workload).AWKWARD)
+    cells = list(runner.run(recipe, "check", awkward))
+    assert [cell["size"] for cell in cells] == [list(s) if isinstance(s, tuple) else s for s in awkward]
+    assert [cell["reason"] for cell in cells if cell["status"] != "ok"] == []
+
+
+@pytest.mark.parametrize("recipe", recipes())
+def test_runs_as_a_script(recipe, tmp_path):
+    done = subprocess.run(
+        [sys.executable, recipe.path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=runner.environment(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1, done.stdout
+    assert recipe.framework in done.stdout or recipe.workload in done.stdout
+    assert "Traceback" not in done.stderr and "leaked" not in done.stderr, done.stderr
+
+
+def layouts(elements, dtype, dimensions):
+    """Arrays of any small shape, with steps of any sign, in C or Fortran order, read-only or not."""
+
+    @st.composite
+    def layout(draw, shape):
+        steps_ = [draw(st.sampled_from([1, 2, -1, -3])) for _ in shape]
+        base = draw(arrays.arrays(dtype, [n * abs(s) for n, s in zip(shape, steps_, strict=True)], elements=elements))
+        if draw(st.booleans()):
+            base = np.asfortranarray(base)
+        array = base[tuple(slice(None, None, s) for s in steps_)]
+        array.flags.writeable = draw(st.booleans())
+        return array
+
+    return layout
+
+
+FLOAT32 = st.floats(width=32, allow_subnormal=False)
+# A sum of halves is exact in float32 in any order, so that no tolerance hides a fault.
+HALVES = st.integers(-64, 64).map(lambda n: n / 2)
+SIDES = st.integers(0, 40)
+
+
+@st.composite
+def inputs_of(draw, workload):
+    if workload == "random_subset_mean":
+        return draw(SIDES), draw(SIDES), draw(st.integers(1, 50)), draw(st.integers(0, 2**31 - 1))
+    if workload == "subset_mean":
+        return (draw(layouts(HALVES, np.float64, 2)((draw(SIDES), draw(SIDES)))),)
+    if workload == "matmul":
+        m, k, n = draw(SIDES), draw(SIDES), draw(SIDES)
+        layout = layouts(HALVES, np.float32, 2)
+        return draw(layout((m, k))), draw(layout((k, n)))
+    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=40))
+    layout = layouts(FLOAT32, np.float32, None)
+    return tuple(draw(layout(shape)) for _ in range(2 if workload == "multiply" else 1))
+
+
+@pytest.mark.parametrize("recipe", recipes(*IN_PROCESS))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_right_for_any_shape_layout_and_value(recipe, data):
+    workload = catalogue.workload_module(recipe.workload)
+    inputs = data.draw(inputs_of(recipe.workload))
+    before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    with np.errstate(all="ignore"):
+        if repeats(workload):
+            assert np.array_equal(compute(recipe, inputs), before[0] + np.float32(1), equal_nan=True)
+        else:
+            assert disagreement(workload, before, compute(recipe, inputs)) is None
+
+
+def other_dtype(array):
+    """The same device array in another dtype, as its own framework makes it; None where there is no such thing."""
+    if type(array).__module__.startswith("torch"):
+        return array.to(__import__("torch").float16)
+    if hasattr(array, "astype"):
+        return array.astype(np.float16 if type(array).__module__.startswith(("numpy", "cupy", "dask")) else np.int32)
+    return None
+
+
+@pytest.mark.parametrize(
+    "recipe", recipes(*IN_PROCESS, lambda r: r.workload != "random_subset_mean", lambda r: "cuda" not in r.technique)
+)
+def test_a_wrong_dtype_given_to_the_function_itself_is_refused(recipe):
+    workload = catalogue.workload_module(recipe.workload)
+    upload, function, _, _ = steps(module_of(recipe), workload)
+    right = upload(*workload.inputs(workload.AWKWARD[-1]))
+    wrong = other_dtype(right[0])
+    if wrong is None:
+        from numba import cuda
+
+        wrong = cuda.to_device(np.zeros(right[0].shape, np.float16))
+    with pytest.raises(ValueError, match=r"float16|int32"):
+        function(wrong, *right[1:])
+
+
+@pytest.mark.parametrize("recipe", recipes(*IN_PROCESS, lambda r: r.workload in ("multiply", "matmul")))
+def test_a_wrong_out_is_refused(recipe):
+    workload = catalogue.workload_module(recipe.workload)
+    upload, function, _, _ = steps(module_of(recipe), workload)
+    if "out" not in function.__code__.co_varnames[: function.__code__.co_argcount]:
+        assert recipe.framework in ("Dask", "joblib"), "a framework that can write into an array takes out="
+        return
+    (out,) = upload(np.zeros((5, 7), np.float32))
+    with pytest.raises(ValueError, match=r"\(5, 7\)"):
+        function(*upload(*workload.inputs(workload.AWKWARD[-1])), out=out)
