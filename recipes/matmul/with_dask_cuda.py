@@ -6,6 +6,7 @@ Install: pip install "dask-cuda[cu13]" cupy-cuda13x rmm-cu13
 """
 
 from contextlib import contextmanager
+from uuid import uuid4
 
 import cupy as cp
 import dask.array as da
@@ -17,7 +18,10 @@ from dask_cuda import LocalCUDACluster
 @contextmanager
 def engine():
     # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
-    with LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster):
+    with (
+        LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster, direct_to_workers=True),  # else all data goes through the scheduler
+    ):
         yield
 
 
@@ -30,9 +34,9 @@ def spread(x, axis):
     client = distributed.default_client()
     workers = sorted(client.nthreads())
     parts = np.array_split(x, min(len(workers), x.shape[axis]), axis) if x.ndim == 2 and x.size else [x]
-    # Straight to the workers: in a graph, the data would go through the scheduler. hash=False: no hash of every byte.
+    # Scattered: Dask warns of large data in a graph. hash=False: else it hashes every byte.
     futures = [
-        client.submit(cp.asarray, client.scatter(p, workers=[w], direct=True, hash=False), workers=[w], pure=False)
+        client.submit(cp.asarray, client.scatter(p, workers=[w], hash=False), workers=[w], pure=False)
         for p, w in zip(parts, workers, strict=False)
     ]
     meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
@@ -43,7 +47,8 @@ def spread(x, axis):
 def matmul(a, b):
     if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
         raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
-    return (a @ b).persist()
+    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    return (a @ b).map_blocks(lambda chunk: chunk, name=f"matmul-{uuid4()}").persist()
 
 
 def wait(c):
