@@ -62,8 +62,9 @@ def probe_of(recipe, device, probes):
     if recipe.runs_on == "every NVIDIA GPU":
         return {name: value * len(machine.gpus()) for name, value in probes["cuda"].items() if name != "device"}
     kind = {Cuda: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
-    # OpenCL calls a smaller cache of an NVIDIA GPU its cache; CUDA names the last one.
-    return next((probe for probe in probes.values() if kind == "opencl" and probe["device"] == device.name), probes[kind])
+    if kind == "opencl" and probes.get("cuda", {}).get("device") == device.name:
+        kind = "cuda"  # the same GPU; OpenCL names a smaller cache of it, CUDA the last one
+    return probes[kind]
 
 
 def reason(error):

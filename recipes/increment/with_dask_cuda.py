@@ -52,7 +52,8 @@ def increment(a):
 
 
 def wait(a):
-    distributed.wait(a)
+    distributed.wait(a)  # returns when the work is in the GPUs' queues
+    distributed.default_client().run(lambda: cp.cuda.Device().synchronize())
 
 
 def download(a):

@@ -52,7 +52,8 @@ def multiply(a, b):
 
 
 def wait(c):
-    distributed.wait(c)
+    distributed.wait(c)  # returns when the work is in the GPUs' queues
+    distributed.default_client().run(lambda: cp.cuda.Device().synchronize())
 
 
 def download(c):

@@ -56,7 +56,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
 
 
 def wait(mean):
-    distributed.wait(mean)
+    distributed.wait(mean)  # returns when the work is in the GPUs' queues
+    distributed.default_client().run(lambda: cp.cuda.Device().synchronize())
 
 
 def download(mean):

@@ -54,7 +54,8 @@ def subset_mean(x):
 
 
 def wait(mean):
-    distributed.wait(mean)
+    distributed.wait(mean)  # returns when the work is in the GPUs' queues
+    distributed.default_client().run(lambda: cp.cuda.Device().synchronize())
 
 
 def download(mean):
