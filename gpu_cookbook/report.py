@@ -66,8 +66,8 @@ def digits(value):
     """Three significant digits, no exponent: 0.0123, 1.23, 12.3, 123, 1,230."""
     if value == 0:
         return "0"
-    places = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{round(value, 2 - math.floor(math.log10(abs(value)))):,.{places}f}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def timing(cell, figure):
@@ -101,13 +101,9 @@ def wins(cell):
         if key in cell:
             size = cell[key]
             smallest = size is not None and size in catalogue.workload_module(cell["workload"]).SIZES[:1]
-            words.append("never" if size is None else f"{'≤' if smallest else '≈'}{float(digits_int(size)):,.0f}")
+            # Two significant digits: an estimate between sizes that lie far apart has no more.
+            words.append("never" if size is None else f"{'≤' if smallest else '≈'}{float(f'{size:.2g}'):,.0f}")
     return " / ".join(words) or "–"
-
-
-def digits_int(size):
-    """Two significant digits: an estimate between sizes that lie far apart has no more."""
-    return f"{size:.2g}"
 
 
 def place(cell):

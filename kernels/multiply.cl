@@ -2,6 +2,6 @@
 __kernel void multiply(__global const float *a, __global const float *b, __global float *c, const long n)
 {
     long i = get_global_id(0);
-    if (i < n)
+    if (i < n)  // the last work-group is rarely full
         c[i] = a[i] * b[i];
 }

@@ -18,7 +18,7 @@ double group_sum(double sum, __local double *sums)
     return sums[0];
 }
 
-// partial[group] += the group's share of the sum of x[first_row::2, first_column::2] + 1; x is rows × columns.
+// partial[group] += the group's share of the sum of x[first_row::2, first_column::2] + 1; x is rows by columns, C-contiguous.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void add_subset(__global const double *x, const long rows, const long columns, const long first_row,
                 const long first_column, __global double *partial)

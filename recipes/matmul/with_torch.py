@@ -27,6 +27,8 @@ def matmul(a, b, out=None):
             f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
             + ("" if out is None else f" into {out.dtype} {tuple(out.shape)}")
         )
+    if out is not None and out.numel() and out.data_ptr() in (a.data_ptr(), b.data_ptr()):
+        raise ValueError("matmul takes an out that is neither a nor b")
     return torch.matmul(a, b, out=out)
 
 

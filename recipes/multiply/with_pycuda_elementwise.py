@@ -2,7 +2,7 @@
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
-Install: pip install pycuda
+Install: pip install pycuda numpy
 Needs: nvcc
 """
 

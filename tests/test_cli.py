@@ -1,0 +1,186 @@
+"""The commands, run as a user runs them."""
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gpu_cookbook import catalogue, machine
+
+COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
+FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
+
+
+def cookbook(*arguments, code=0):
+    """(standard output, standard error) of a run that ends with ``code`` and shows nobody a traceback."""
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=500)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_help_names_every_command():
+    out, _ = cookbook("--help")
+    for command in ("list", "doctor", "show", "check", "compare"):
+        assert command in out
+        assert "--help" in cookbook(command, "--help")[0]
+
+
+def test_list_has_every_recipe_with_its_reason():
+    out, _ = cookbook("list", "--json")
+    rows = {(row["workload"], row["technique"]): row for row in json.loads(out)}
+    assert set(rows) == {(recipe.workload, recipe.technique) for recipe in catalogue.recipes()}
+    for recipe in catalogue.recipes():
+        row = rows[recipe.workload, recipe.technique]
+        assert row["reason"] == machine.obstacle(recipe)
+        assert row["runs_here"] is (row["reason"] is None)
+    table, _ = cookbook("list")
+    assert all(recipe.technique in table for recipe in catalogue.recipes())
+
+
+def test_list_imports_no_framework():
+    code = (
+        "import sys; from gpu_cookbook.cli import app\n"
+        "try: app(['list'])\nexcept SystemExit as end: assert not end.code\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    imported = set(json.loads(done.stderr.replace("'", '"')))
+    assert "gpu_cookbook" in imported
+    frameworks = {package for recipe in catalogue.recipes() for package in recipe.packages}
+    assert imported & frameworks == set()
+
+
+def test_show_prints_the_script():
+    out, err = cookbook("show", "multiply", "pycuda")
+    assert "__global__ void multiply" in out and err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
+        (["check", "-t", "cuppy"], "Unknown technique 'cuppy'. Did you mean cupy"),
+        (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: increment, matmul, multiply"),
+        (["compare", "multiply", "--size", "4000O"], "Unknown size '4000O'. Did you mean 40000"),
+        (["compare", "multiply", "--size", "0"], "Unknown size '0'. There are: 40000, 1000000, 268435456."),
+        (["compare", "multiply", "--size", "9**99"], "Unknown size '9**99'. There are: 40000"),
+        (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
+        (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
+        (["show", "matmul", "joblib"], "No recipe for matmul with joblib"),
+        (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
+        (["compare", "--format", "yaml"], "'yaml' is not one of"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_says_what_to_do(arguments, message):
+    out, err = cookbook(*arguments, code=2)
+    assert message in " ".join(err.replace("│", " ").split())
+    assert out == ""
+
+
+def test_check_says_right():
+    out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")
+    assert out.count("right") == 2
+    assert err == "14 cells: 14 ok, 0 failed, 0 refused, 0 skipped\n"
+
+
+def test_check_as_json_has_a_cell_a_size():
+    out, _ = cookbook("check", "increment", "-t", "numpy", "--json")
+    assert [cell["size"] for cell in json.loads(out)] == [0, 1, 2, 255, 256, 257, 100_003]
+
+
+def test_strict_takes_no_skipped_recipe():
+    (recipe,) = catalogue.choose(["multiply"], ["cupy"])
+    skipped = machine.obstacle(recipe) is not None
+    cookbook("check", "multiply", "-t", "cupy", code=0)
+    cookbook("check", "multiply", "-t", "cupy", "--strict", code=1 if skipped else 0)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """One comparison, as JSON."""
+    out, err = cookbook(
+        "compare", "multiply", "-t", "pyopencl", "-t", "pycuda", "-s", "1000", "-s", "10_000", "--format", "json"
+    )
+    assert err.startswith("6 cells: ")
+    return json.loads(out)
+
+
+def test_compare_adds_numpy_and_measures_every_size(compared):
+    keys = [(cell["technique"], cell["size"]) for cell in compared]
+    assert keys == [(t, s) for t in ("numpy", "pycuda", "pyopencl") for s in (1000, 10_000)]
+
+
+def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared):
+    for cell in compared:
+        for field in ("workload", "technique", "framework", "lane", "device", "size", "status", "reason"):
+            assert field in cell
+        if cell["status"] == "ok":
+            assert all(cell[figure] > 0 for figure in FIGURES)
+            assert cell["resident_q1_s"] <= cell["resident_s"] <= cell["resident_q3_s"]
+        else:
+            assert cell["status"] == "skipped" and cell["reason"]
+            assert "resident_s" not in cell
+
+
+def test_compare_gives_speedups_over_numpy(compared):
+    base = {cell["size"]: cell["resident_s"] for cell in compared if cell["technique"] == "numpy"}
+    for cell in compared:
+        if cell["status"] == "ok":
+            assert cell["speedup_resident_x"] == pytest.approx(base[cell["size"]] / cell["resident_s"])
+            assert cell["speedup_transfer_x"] == pytest.approx(base[cell["size"]] / cell["transfer_s"])
+
+
+def test_first_result_is_the_sum_of_its_parts(compared):
+    for cell in compared:
+        if cell["status"] == "ok" and cell["size"] == 1000:
+            parts = [cell[f"first_{part}_s"] for part in ("import", "setup", "call", "download")]
+            assert cell["first_result_s"] == pytest.approx(sum(parts))
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
+def test_compare_in_every_format_and_into_a_file(form, tmp_path):
+    file = tmp_path / "result"
+    arguments = ("compare", "random_subset_mean", "-t", "torch", "-s", "200", "--format", form)
+    out, err = cookbook(*arguments, "--output", str(file))
+    assert out == "" and f"2 cells written to {file}" in err
+    text = file.read_text(encoding="utf-8")
+    assert "torch" in text and "numpy" in text
+    if form == "csv":
+        assert [row["size"] for row in csv.DictReader(io.StringIO(text))] == ["200", "200"]
+    else:
+        assert "200²" in text and "Medians." in text
+
+
+def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
+    out, _ = cookbook("compare", "matmul", "-t", "numpy", "-s", "2**28", "--format", "json")
+    (cell,) = json.loads(out)
+    assert cell["status"] == "skipped" and "GB" in cell["reason"]
+
+
+def test_ctrl_c_keeps_and_shows_what_was_measured():
+    run = subprocess.Popen(
+        [COMMAND, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (workers := [p for p in psutil.Process(run.pid).children() if "with_ray" in " ".join(p.cmdline())]):
+        assert run.poll() is None
+        time.sleep(0.05)
+    started = psutil.Process(workers[0].pid)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert [cell["technique"] for cell in json.loads(out)] == ["numpy"]
+    assert err == "1 cells: 1 ok, 0 failed, 0 refused, 0 skipped; stopped early\n"
+    assert not started.is_running()

@@ -1,0 +1,107 @@
+"""What follows from the cells, and how numbers are written."""
+
+import pytest
+
+from gpu_cookbook import report
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (8.02, "8.02 s"),
+        (0.9999, "1.00 s"),
+        (0.000742, "742 µs"),
+        (0.00132, "1.32 ms"),
+        (1.31e-5, "13.1 µs"),
+        (2e-8, "0.0200 µs"),
+        (1234.5, "1,230 s"),
+    ],
+)
+def test_seconds_have_three_digits_and_a_unit(value, text):
+    assert report.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("points", "size"),
+    [
+        ([(100, 2.0), (1000, 3.0)], 100),  # it always wins
+        ([(100, 0.2), (1000, 0.9)], None),  # it never does
+        ([(100, 0.1), (10_000, 10.0)], 1000),  # half way, in logarithms
+        ([(100, 2.0), (1000, 0.5), (4000, 2.0)], 2000),  # from where it stays ahead
+        ([(100, 2.0), (1000, 0.5)], None),
+    ],
+)
+def test_the_size_from_which_a_technique_wins(points, size):
+    assert report.crossing(points) == size
+
+
+def cell(technique, size, resident, **more):
+    return {
+        "workload": "multiply",
+        "technique": technique,
+        "lane": "idiomatic",
+        "device": "AMD EPYC, 2 cores",
+        "size": size,
+        "status": "ok",
+        "reason": None,
+        "resident_s": resident,
+        "resident_q1_s": resident,
+        "resident_q3_s": resident,
+        "operations_g_per_s": 1.0,
+        "bandwidth_gb_per_s": 12.0,
+        **more,
+    }
+
+
+def test_complete_compares_with_numpy_at_the_same_size():
+    cells = [cell("numpy", 100, 1.0), cell("numpy", 200, 4.0), cell("x", 100, 2.0), cell("x", 200, 1.0)]
+    report.complete(cells)
+    assert [c["speedup_resident_x"] for c in cells] == [1, 1, 0.5, 4]
+    # 0.5 at 100 and 4 at 200: log 1 lies a third of the way.
+    assert cells[2]["beats_numpy_from_size_resident"] == round(100 * 2 ** (1 / 3))
+
+
+def test_without_numpy_there_is_no_speedup():
+    assert "speedup_resident_x" not in report.complete([cell("x", 100, 2.0)])[0]
+
+
+def test_a_noisy_median_is_marked():
+    assert report.timing(cell("x", 100, 1.0, resident_q3_s=1.3), "resident") == "~1.00 s"
+    assert report.timing(cell("x", 100, 1.0, resident_q3_s=1.1), "resident") == "1.00 s"
+
+
+def test_what_did_not_run_stands_in_one_line_unless_its_sizes_differ():
+    skipped = {"status": "skipped", "reason": "no GPU"}
+    failed = {"status": "failed", "reason": "it crashed"}
+    cells = [cell("a", 40_000, 1) | skipped, cell("a", 1_000_000, 1) | skipped]
+    cells += [cell("b", 40_000, 1), cell("b", 1_000_000, 1) | failed]
+    assert list(report.rest(cells)) == [("a", "skipped", "no GPU"), ("b", "failed", "at 1,000,000: it crashed")]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_a_table_is_no_wider_than_its_terminal(width):
+    from rich.console import Console
+
+    cells = [
+        cell(
+            t,
+            size,
+            r,
+            transfer_s=1.0,
+            transfer_q1_s=1,
+            transfer_q3_s=1,
+            first_result_s=1.0,
+            copy_bandwidth_percent=5.0,
+            peak_device_memory_bytes=2**30,
+            device_s=1.0,
+            device_q1_s=1.0,
+            device_q3_s=1.0,
+        )
+        for t, r in (("numpy", 1.0), ("multiprocessing_cuda", 0.5))
+        for size in (40_000, 2**28)
+    ]
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(report.tables(report.complete(cells), width))
+    lines = console.export_text().splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert any("multiprocessing_cuda" in line and "500 ms" in line for line in lines)
