@@ -1,5 +1,6 @@
 """What this machine has, seen without importing any framework."""
 
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -115,6 +116,14 @@ def processor():
 def installed(package):
     """Whether a top-level module can be imported, without importing it."""
     return importlib.util.find_spec(package) is not None
+
+
+@cache
+def versions(packages):
+    """'cupy-cuda13x 14.2.0, numpy 2.4.6' of top-level modules: the distributions that they come from."""
+    distributions = importlib.metadata.packages_distributions()
+    names = sorted({name for package in packages for name in distributions.get(package, ())})
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 
 @cache

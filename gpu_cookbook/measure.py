@@ -199,6 +199,7 @@ def judge(figures, workload, size, probe):
     """GB/s, Gop/s and share of the copy bandwidth, added to the figures. Refused where no device can be that fast."""
     moved = workload.bytes_moved(size)
     best = figures.get("device_s", figures["resident_s"])
+    figures["device_copy_bandwidth_gb_per_s"] = probe["copy_bandwidth_gb_per_s"]
     figures["operations_g_per_s"] = workload.operations(size) / best / 1e9
     if not moved:
         return figures

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import platform
 
 from rich import box
 from rich.console import Group
@@ -37,6 +38,7 @@ def complete(cells):
             points = sorted((c["size"], c[f"speedup_{figure}_x"]) for c in row if f"speedup_{figure}_x" in c)
             if points and cell["technique"] != "numpy":
                 cell[f"beats_numpy_from_size_{figure}"] = crossing(points)
+                cell[f"beats_numpy_at_every_size_{figure}"] = all(speedup > 1 for _, speedup in points)
     return cells
 
 
@@ -99,10 +101,9 @@ def wins(cell):
     for figure in ("resident", "transfer"):
         key = f"beats_numpy_from_size_{figure}"
         if key in cell:
-            size = cell[key]
-            smallest = size is not None and size in catalogue.workload_module(cell["workload"]).SIZES[:1]
+            sign = "≤" if cell[f"beats_numpy_at_every_size_{figure}"] else "≈"
             # Two significant digits: an estimate between sizes that lie far apart has no more.
-            words.append("never" if size is None else f"{'≤' if smallest else '≈'}{float(f'{size:.2g}'):,.0f}")
+            words.append("never" if cell[key] is None else f"{sign}{float(f'{cell[key]:.2g}'):,.0f}")
     return " / ".join(words) or "–"
 
 
@@ -111,12 +112,22 @@ def place(cell):
     return "CPU" if cell["device"] and "core" in cell["device"] else cell["device"] or ""
 
 
+def measured_with(cells):
+    """The devices with their copy bandwidth, the driver and the versions, in one line."""
+    ok = [cell for cell in cells if cell["status"] == "ok"]
+    bandwidths = {cell["device"]: cell["device_copy_bandwidth_gb_per_s"] for cell in ok}
+    devices = ", ".join(f"{device} ({digits(rate)} GB/s copying)" for device, rate in bandwidths.items())
+    drivers = "".join(f"; driver {driver}" for driver in sorted({cell["driver"] for cell in ok if cell["driver"]}))
+    versions = ", ".join(sorted({version for cell in ok for version in cell["versions"].split(", ") if version}))
+    return f"Measured on {devices}{drivers}, with Python {platform.python_version()}, {versions}."
+
+
 COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
     ("resident", lambda c: timing(c, "resident"), 0),
     ("device", lambda c: timing(c, "device"), 2),
     ("transfer", lambda c: timing(c, "transfer"), 0),
     ("×NumPy", lambda c: ratio(c, "resident"), 0),
-    ("×, transfer", lambda c: ratio(c, "transfer"), 1),
+    ("× transfer", lambda c: ratio(c, "transfer"), 1),
     ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 1),
     ("Gop/s", operations, 2),
     ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 3),
@@ -198,7 +209,7 @@ def tables(cells, width):
                 reasons.add_row(f"  {technique}", Text(status, style=colours[status]), reason)
             parts += [reasons, Text()]
     if any(cell["status"] == "ok" for cell in cells):
-        parts.append(Text(CAPTION, style="dim"))
+        parts.append(Text(f"{CAPTION}\n{measured_with(cells)}", style="dim"))
     return Group(*parts)
 
 
@@ -247,7 +258,7 @@ def markdown(cells):
                 for technique, status, reason in others
             ]
             lines.append("")
-    lines.append(CAPTION.replace("~", "\\~"))
+    lines += [CAPTION.replace("~", "\\~"), "", measured_with(cells)]
     return "\n".join(lines) + "\n"
 
 

@@ -21,6 +21,9 @@ PROBE_LIMIT = 120  # seconds
 
 def cell(recipe, size, status, reason=None, device=None, **figures):
     """One cell as every output format has it."""
+    driver = None
+    if device and recipe.runs_on != "CPU" and machine.gpus():
+        driver = f"{machine.nvidia().driver}, CUDA {'.'.join(map(str, machine.nvidia().cuda))}"
     return {
         "workload": recipe.workload,
         "technique": recipe.technique,
@@ -28,6 +31,8 @@ def cell(recipe, size, status, reason=None, device=None, **figures):
         "lane": recipe.lane,
         "math": recipe.math or "IEEE",
         "device": device,
+        "driver": driver,
+        "versions": machine.versions(recipe.packages) if device else None,
         "size": size,
         "status": status,
         "reason": reason,

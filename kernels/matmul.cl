@@ -4,7 +4,8 @@
 #define TILE 16
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
-void matmul(__global const float *a, __global const float *b, __global float *c, const long m, const long k, const long n)
+void matmul(__global const float *a, __global const float *b, __global float *c, const long m, const long k,
+            const long n)
 {
     __local float a_tile[TILE][TILE], b_tile[TILE][TILE];
     const int x = get_local_id(0), y = get_local_id(1);

@@ -1,5 +1,7 @@
-// The mean of x + 1 over every other row and column, float64, in two steps. Each work-group has a slot of its own to add
-// to, and nothing is atomic: the sums are added in the same order, and the answer is the same, every time.
+// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum a work-group,
+// and mean makes the answer of the sums. There are no atomics, so that the same array gives the same answer every time.
+// Work-groups of GROUP work-items. How many in add_subset: any, with an element of partial, at first 0, for each; in
+// mean: one.
 #if __OPENCL_C_VERSION__ < 120
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -18,7 +20,7 @@ double group_sum(double sum, __local double *sums)
     return sums[0];
 }
 
-// partial[group] += the group's share of the sum of x[first_row::2, first_column::2] + 1; x is rows by columns, C-contiguous.
+// partial[group] += the group's share of the sum of x[first_row::2, first_column::2] + 1.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void add_subset(__global const double *x, const long rows, const long columns, const long first_row,
                 const long first_column, __global double *partial)
@@ -46,7 +48,7 @@ void add_subset(__global const double *x, const long rows, const long columns, c
         partial[get_group_id(0)] += sum;
 }
 
-// result = the sum of the groups' partial sums / n. For one work-group.
+// *result = sum(partial) / n; NaN where n is 0.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void mean(__global const double *partial, const long groups, const long n, __global double *result)
 {

@@ -2,7 +2,7 @@
 
 Framework: CuPy
 Runs on: NVIDIA GPU
-Install: pip install cupy-cuda13x
+Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 """
 

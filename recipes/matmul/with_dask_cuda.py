@@ -2,7 +2,7 @@
 
 Framework: Dask
 Runs on: every NVIDIA GPU
-Install: pip install "dask-cuda[cu13]" cupy-cuda13x rmm-cu13
+Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
 """
 
 from contextlib import contextmanager

@@ -2,7 +2,7 @@
 
 Framework: Dask
 Runs on: NVIDIA GPU
-Install: pip install "dask[complete]" cupy-cuda13x
+Install: pip install "dask[complete]" "cupy-cuda13x[ctk]"
 """
 
 import cupy as cp

@@ -2,7 +2,7 @@
 
 Framework: joblib
 Runs on: every NVIDIA GPU
-Install: pip install joblib cupy-cuda13x
+Install: pip install joblib "cupy-cuda13x[ctk]"
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Framework: Ray
 Runs on: every NVIDIA GPU
-Install: pip install ray cupy-cuda13x
+Install: pip install ray "cupy-cuda13x[ctk]"
 """
 
 import itertools

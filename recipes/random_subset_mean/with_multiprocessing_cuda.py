@@ -2,7 +2,7 @@
 
 Framework: multiprocessing
 Runs on: every NVIDIA GPU
-Install: pip install cupy-cuda13x
+Install: pip install "cupy-cuda13x[ctk]"
 """
 
 import multiprocessing

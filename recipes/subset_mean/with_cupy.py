@@ -2,7 +2,7 @@
 
 Framework: CuPy
 Runs on: NVIDIA GPU
-Install: pip install cupy-cuda13x
+Install: pip install "cupy-cuda13x[ctk]"
 """
 
 import cupy as cp

@@ -3,7 +3,7 @@ part of the array there.
 
 Framework: multiprocessing
 Runs on: every NVIDIA GPU
-Install: pip install cupy-cuda13x
+Install: pip install "cupy-cuda13x[ctk]"
 """
 
 import itertools

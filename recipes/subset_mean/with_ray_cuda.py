@@ -3,7 +3,7 @@ array there.
 
 Framework: Ray
 Runs on: every NVIDIA GPU
-Install: pip install ray cupy-cuda13x
+Install: pip install ray "cupy-cuda13x[ctk]"
 """
 
 import itertools
