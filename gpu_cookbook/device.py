@@ -180,7 +180,7 @@ class OpenCl:
         """Seconds a call: what 2 n calls take more than n calls, from the moment the queue is let go."""
         count = max(1, min(50, int(0.02 / wall)))
         times = []
-        while len(times) < BATCHES and sum(times) * 3 * count < 4:  # seconds
+        while len(times) < BATCHES and sum(times) * 3 * count < 2:  # seconds
             times.append((self._batch(2 * count, call) - self._batch(count, call)) / count)
         return times
 

@@ -12,7 +12,7 @@ from gpu_cookbook.device import Unmeasurable
 
 BUDGET = 0.5  # seconds of calls for a figure
 SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
-COLD_LIMIT = 20  # a first call that takes longer is a sample: no compilation does
+COLD_LIMIT = 5  # a first call that takes longer is the sample; what compiles has done so in the check before
 SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread
 COPY_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reaches 1.2 of it on an H200, and no cell 1.5
 
@@ -26,17 +26,18 @@ class Wrong(Exception):
 
 
 def sample(call, budget=BUDGET):
-    """Seconds of each call."""
+    """(seconds of each call, the last one's result)."""
     times = []
     begin = time.perf_counter()
     while True:
+        result = None  # one at a time
         start = time.perf_counter()
-        call()
+        result = call()
         end = time.perf_counter()
         times.append(end - start)
         spent, count = end - begin, len(times)
         if (spent >= budget and count >= SAMPLES) or (spent >= 4 * budget and count >= 3) or spent >= 10 * budget:
-            return times
+            return times, result
 
 
 def spread(name, times):
@@ -157,9 +158,13 @@ def measure(module, workload, size, device, memory_base):
     cold = time.perf_counter() - start
     verify(result, calls)
     if takes_out(function):  # poisoned: what the timed calls leave out stays NaN
-        del result
         (options["out"],) = upload(np.full(workload.reference(*inputs).shape, np.nan, np.float32))
-    resident = [cold] if cold > COLD_LIMIT else sample(synchronised)
+    if cold <= COLD_LIMIT:
+        del result
+        resident, result = sample(synchronised)
+        verify(result, calls)
+    else:
+        resident = [cold]
     figures |= spread("resident", resident)
     wall = statistics.median(resident)
 
@@ -175,20 +180,12 @@ def measure(module, workload, size, device, memory_base):
                 f"one synchronised call takes {wall * 1e6:.1f} µs, and {own * 1e6:.1f} µs on the device's own clock:"
                 " it was not waited for"
             )
-    if cold <= COLD_LIMIT:
-        verify(synchronised(), calls)
 
     if any(isinstance(x, np.ndarray) for x in inputs):
         options.clear()
-        arguments = result = None
-        last = None
-
-        def transfer():
-            nonlocal last
-            last = None  # one result at a time
-            last = download(function(*upload(*inputs)))
-
-        figures |= spread("transfer", sample(transfer))
+        del arguments, result
+        times, last = sample(lambda: download(function(*upload(*inputs))))
+        figures |= spread("transfer", times)
         fault = disagreement(workload, inputs, last)
         if fault:
             raise Wrong(f"with transfer: {fault}")

@@ -177,9 +177,6 @@ def tables(cells, width):
     for workload, groups, others in grouped(cells):
         columns = used_columns(groups, width)
         table = Table(
-            title=f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}",
-            title_justify="left",
-            title_style="bold",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
         )
@@ -198,7 +195,8 @@ def tables(cells, width):
                 )
             table.add_section()
         if groups:
-            parts.append(table)
+            title = f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}"
+            parts += [Text(title, style="bold"), table]
         else:
             parts.append(Text(f"{workload}: nothing ran", style="bold"))
         others = list(others)

@@ -117,7 +117,7 @@ class Process:
         self.pipe = os.fdopen(reading, "rb")
         with open(f"{self.folder}/stderr", "wb") as errors:  # noqa: PTH123
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
+                [sys.executable, "-P", "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
                 pass_fds=[writing],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
