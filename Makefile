@@ -32,6 +32,8 @@ lint: $(VENV)/installed-test
 $(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
+	@# The pip that Python 3.11 and 3.12 bring finds no versions that fit together for CUDA.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
 	@touch $@
 
