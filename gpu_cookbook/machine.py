@@ -120,10 +120,11 @@ def installed(package):
 
 @cache
 def versions(packages):
-    """'cupy-cuda13x 14.2.0, numpy 2.4.6' of top-level modules: the distributions that they come from."""
+    """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
     distributions = importlib.metadata.packages_distributions()
     names = sorted({name for package in packages for name in distributions.get(package, ())})
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    found = [f"{name} {importlib.metadata.version(name)}" for name in names]
+    return ", ".join([f"Python {platform.python_version()}", *found])
 
 
 @cache

@@ -10,7 +10,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.check import disagreement, repeats, steps, takes_out
 from gpu_cookbook.device import Unmeasurable
 
-BUDGET = 0.5  # seconds of calls for a figure
+BUDGET = 0.3  # seconds of calls for a figure
 SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
 COLD_LIMIT = 5  # a first call that takes longer is the sample; what compiles has done so in the check before
 SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread

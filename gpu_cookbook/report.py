@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-import platform
 
 from rich import box
 from rich.console import Group
@@ -119,7 +118,7 @@ def measured_with(cells):
     devices = ", ".join(f"{device} ({digits(rate)} GB/s copying)" for device, rate in bandwidths.items())
     drivers = "".join(f"; driver {driver}" for driver in sorted({cell["driver"] for cell in ok if cell["driver"]}))
     versions = ", ".join(sorted({version for cell in ok for version in cell["versions"].split(", ") if version}))
-    return f"Measured on {devices}{drivers}, with Python {platform.python_version()}, {versions}."
+    return f"Measured on {devices}{drivers}, with {versions}."
 
 
 COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
