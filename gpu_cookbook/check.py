@@ -74,8 +74,11 @@ def variants(inputs):
             yield f"{value} in the input: ", special
 
 
-def check_size(module, workload, size, device):
-    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.device."""
+def check_size(module, workload, size, device, layouts=True):
+    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.device.
+
+    ``layouts``: also with the layouts and special values that upload() and the kernel must take; most of the time.
+    """
     upload, function, wait, download = steps(module, workload)
 
     def answer(inputs, **options):
@@ -84,7 +87,8 @@ def check_size(module, workload, size, device):
         return download(result)
 
     for seed in (1, 2):  # two inputs: a result kept from the first call is found out at the second
-        for description, inputs in variants(workload.inputs(size, seed)):
+        plain = workload.inputs(size, seed)
+        for description, inputs in variants(plain) if layouts else [("", plain)]:
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is meant
                 fault = disagreement(workload, before, answer(inputs))

@@ -111,7 +111,7 @@ def run(job, say):
         say(device=device.name)
 
         def check(size):
-            fault = check_size(module, workload, size, device)
+            fault = check_size(module, workload, size, device, layouts=checking)
             if not fault and size == workload.AWKWARD[-1]:
                 fault = check_refusals(module, workload)
             if fault:
