@@ -104,7 +104,8 @@ def check_size(module, workload, size, device, layouts=True):
             return f"out=: {fault}"
     if not any(isinstance(x, np.ndarray) for x in inputs):
         return _seeds(workload, size, answer)
-    if device.late(lambda: function(*upload(*inputs)), wait):
+    arguments = upload(*inputs)  # before: a copy from the host would wait for the device, and hide a late end
+    if device.late(lambda: function(*arguments), wait):
         return "wait() returns before the device is done"
     return None
 

@@ -225,8 +225,13 @@ def compare(
         recipes = [*choose(sorted({recipe.workload for recipe in recipes}), ["numpy"]), *recipes]
         recipes.sort(key=lambda recipe: recipe.workload)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
-    if output and not (output.parent.is_dir() and os.access(output.parent, os.W_OK)) or (output and output.is_dir()):
-        fail(f"Cannot write {output}: name a file in a folder that exists and that you may write to.")
+    if output:
+        try:
+            output.open("a", encoding="utf-8").close()  # now, not after minutes of measuring
+        except OSError as error:
+            fail(
+                f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+            )
 
     cells = []
     interrupted = False

@@ -11,6 +11,7 @@ from gpu_cookbook.check import disagreement, repeats, steps, takes_out
 from gpu_cookbook.device import Unmeasurable
 
 BUDGET = 0.3  # seconds of calls for a figure
+MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
 SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
 COLD_LIMIT = 5  # a first call that takes longer is the sample; what compiles has done so in the check before
 SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread
@@ -36,7 +37,12 @@ def sample(call, budget=BUDGET):
         end = time.perf_counter()
         times.append(end - start)
         spent, count = end - begin, len(times)
-        if (spent >= budget and count >= SAMPLES) or (spent >= 4 * budget and count >= 3) or spent >= 10 * budget:
+        if (
+            count >= MOST_SAMPLES
+            or (spent >= budget and count >= SAMPLES)
+            or (spent >= 4 * budget and count >= 3)
+            or spent >= 10 * budget
+        ):
             return times, result
 
 
@@ -139,12 +145,13 @@ def measure(module, workload, size, device, memory_base):
     arguments = upload(*inputs)
     options = {}
     calls = 0
+    in_place = repeats(workload)  # asked once: a timed call does nothing but the work
 
     def call():
         nonlocal arguments, calls
         result = function(*arguments, **options)
         calls += 1
-        if repeats(workload):
+        if in_place:
             arguments = (result,)
         return result
 

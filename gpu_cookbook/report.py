@@ -203,7 +203,7 @@ def tables(cells, width):
             colours = {"skipped": "dim", "failed": "red", "refused": "red"}
             reasons = Table.grid(padding=(0, 2))
             for technique, status, reason in others:
-                reasons.add_row(f"  {technique}", Text(status, style=colours[status]), reason)
+                reasons.add_row(f"  {technique}", Text(status, style=colours[status]), Text(reason))
             parts += [reasons, Text()]
     if any(cell["status"] == "ok" for cell in cells):
         parts.append(Text(f"{CAPTION}\n{measured_with(cells)}", style="dim"))
@@ -255,7 +255,8 @@ def markdown(cells):
                 for technique, status, reason in others
             ]
             lines.append("")
-    lines += [CAPTION.replace("~", "\\~"), "", measured_with(cells)]
+    if any(cell["status"] == "ok" for cell in cells):
+        lines += [CAPTION.replace("~", "\\~"), "", measured_with(cells)]
     return "\n".join(lines) + "\n"
 
 

@@ -50,6 +50,7 @@ def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
     if obstacle:
         yield from (cell(recipe, size, "skipped", obstacle) for size in sizes)
         return
+    machine.versions(recipe.packages)  # looked up now: not beside a worker that is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": probes}
     left = [list(size) if isinstance(size, tuple) else size for size in sizes]

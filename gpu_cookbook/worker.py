@@ -1,7 +1,7 @@
 """One recipe in a process of its own: ``python -m gpu_cookbook.worker JOB FD`` writes JSON lines to the descriptor.
 
-JOB is a JSON object: ``action`` (check, measure, probe), ``workload``, ``technique``, ``path``, ``sizes``, ``probes``.
-A line is {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}.
+JOB is a JSON object: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe with ``kind``.
+A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}.
 """
 
 import time

@@ -3,12 +3,6 @@ import pytest
 from gpu_cookbook import catalogue, machine
 
 
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "runs_here: skipped, with the tool's own reason, for a recipe that cannot run here"
-    )
-
-
 def recipes(*keep):
     """Test parameters: every recipe, those that cannot run here marked as skipped with the tool's own reason."""
     return [
