@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import psutil
 
@@ -116,7 +117,7 @@ class Process:
         self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
-        with open(f"{self.folder}/stderr", "wb") as errors:  # noqa: PTH123
+        with Path(self.folder, "stderr").open("wb") as errors:
             self.popen = subprocess.Popen(
                 [sys.executable, "-P", "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
                 pass_fds=[writing],
@@ -159,7 +160,7 @@ class Process:
             return "killed from outside, as the system does when memory runs out"
         if code < 0:
             return f"crashed: {signal.Signals(-code).name}"
-        with open(f"{self.folder}/stderr", encoding="utf-8", errors="replace") as errors:  # noqa: PTH123
+        with Path(self.folder, "stderr").open(encoding="utf-8", errors="replace") as errors:
             lines = [line.strip() for line in errors if line.strip()]
         return lines[-1][:300] if lines else f"ended with exit code {code}"
 
@@ -196,5 +197,5 @@ def environment(folder):
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     nvcc = machine.program("nvcc")
     if nvcc and not shutil.which("nvcc"):
-        settings["PATH"] = f"{os.path.dirname(nvcc)}{os.pathsep}{settings.get('PATH', os.defpath)}"  # noqa: PTH120
+        settings["PATH"] = f"{Path(nvcc).parent}{os.pathsep}{settings.get('PATH', os.defpath)}"
     return settings

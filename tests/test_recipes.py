@@ -56,7 +56,7 @@ def test_runs_as_a_script(recipe, tmp_path):
     assert "Traceback" not in done.stderr and "leaked" not in done.stderr, done.stderr
 
 
-def layouts(elements, dtype, dimensions):
+def layouts(elements, dtype):
     """Arrays of any small shape, with steps of any sign, in C or Fortran order, read-only or not."""
 
     @st.composite
@@ -83,13 +83,13 @@ def inputs_of(draw, workload):
     if workload == "random_subset_mean":
         return draw(SIDES), draw(SIDES), draw(st.integers(1, 50)), draw(st.integers(0, 2**31 - 1))
     if workload == "subset_mean":
-        return (draw(layouts(HALVES, np.float64, 2)((draw(SIDES), draw(SIDES)))),)
+        return (draw(layouts(HALVES, np.float64)((draw(SIDES), draw(SIDES)))),)
     if workload == "matmul":
         m, k, n = draw(SIDES), draw(SIDES), draw(SIDES)
-        layout = layouts(HALVES, np.float32, 2)
+        layout = layouts(HALVES, np.float32)
         return draw(layout((m, k))), draw(layout((k, n)))
     shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=40))
-    layout = layouts(FLOAT32, np.float32, None)
+    layout = layouts(FLOAT32, np.float32)
     return tuple(draw(layout(shape)) for _ in range(2 if workload == "multiply" else 1))
 
 
