@@ -24,11 +24,15 @@ def repeats(workload):
     return "calls" in inspect.signature(workload.reference).parameters
 
 
-def disagreement(workload, inputs, result, calls=1):
-    """What is wrong with a result, in a line, or None. ``calls``: how often an in-place work was done."""
-    expected = np.asarray(
-        workload.reference(*inputs, calls=calls) if repeats(workload) else workload.reference(*inputs)
-    )
+def expectation(workload, inputs, calls=1):
+    """The reference's answer. ``calls``: how often an in-place work was done."""
+    options = {"calls": calls} if repeats(workload) else {}
+    return np.asarray(workload.reference(*inputs, **options))
+
+
+def disagreement(workload, inputs, result, expected=None):
+    """What is wrong with a result, in a line, or None. ``expected``: where it is known, to save the time."""
+    expected = expectation(workload, inputs) if expected is None else expected
     result = np.asarray(result)
     if result.shape != expected.shape:
         return f"the result's shape is {result.shape} instead of {expected.shape}"
@@ -122,17 +126,45 @@ def _seeds(workload, size, answer):
 def check_refusals(module, workload):
     """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
     upload, function, wait, download = steps(module, workload)
-    for inputs in workload.wrong_inputs():
-        shapes = [x.shape for x in inputs]
-        what = f"shapes {' and '.join(map(str, shapes))}"
+
+    def refusal(what, names, arguments, **options):
         try:
-            result = function(*upload(*inputs))
+            result = function(*arguments(), **options)
             wait(result)
             download(result)
         except ValueError as error:
-            unnamed = [shape for shape in shapes if str(shape) not in str(error)]
-            if unnamed:
-                return f"{what}: the ValueError does not name {unnamed[0]}: {error}"
-        else:
-            return f"{what}: no ValueError"
+            unnamed = [name for name in names if name not in str(error)]
+            return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
+        return f"{what}: no ValueError"
+
+    faults = []
+    for inputs in workload.wrong_inputs():
+        shapes = [str(x.shape) for x in inputs]
+        faults.append(refusal(f"shapes {' and '.join(shapes)}", shapes, lambda inputs=inputs: upload(*inputs)))
+    inputs = workload.inputs(workload.AWKWARD[-1])
+    if any(isinstance(x, np.ndarray) for x in inputs):
+        right = upload(*inputs)
+        other = in_another_dtype(right[0])
+        if other is not None:
+            dtype = str(other.dtype).removeprefix("torch.")
+            faults.append(refusal(f"{dtype} given to the function itself", [dtype], lambda: (other, *right[1:])))
+        if takes_out(function):
+            (out,) = upload(np.zeros((5, 7), np.float32))
+            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: right, out=out))
+    return next(filter(None, faults), None)
+
+
+def in_another_dtype(array):
+    """The same array where it is, in a dtype that no recipe takes, as its framework makes it; None of a handle that
+    hides its dtype, as engines of several processes have it."""
+    kind = type(array).__module__.partition(".")[0]
+    if kind == "torch":
+        return array.half()
+    if kind == "numba":
+        from numba import cuda
+
+        return cuda.to_device(np.zeros(array.shape, np.float16))
+    if hasattr(array, "astype"):
+        # PyCUDA and PyOpenCL compile a kernel that converts, which has no float16.
+        return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)
     return None

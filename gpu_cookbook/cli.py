@@ -4,6 +4,7 @@ import enum
 import io
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -20,7 +21,6 @@ from rich.text import Text
 from gpu_cookbook import catalogue, machine, report, runner
 
 app = typer.Typer(
-    help="The same workloads in every Python GPU framework: see them, check them, measure them side by side.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -38,6 +38,13 @@ class Format(enum.StrEnum):
     markdown = "markdown"
     csv = "csv"
     json = "json"
+
+
+@app.callback()
+def main():
+    """The same workloads in every Python GPU framework: see them, check them, measure them side by side."""
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.default_int_handler)  # as Ctrl-C: what was measured is kept, no process left
 
 
 Workloads = Annotated[
@@ -250,9 +257,7 @@ def compare(
                     bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
-        except runner.ProbeFailed as error:
-            bar.stop()
-            fail(str(error))
+            runner.stop_all()
     report.complete(cells)
     text = written(cells, form, to_file=output is not None)
     if output:

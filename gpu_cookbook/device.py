@@ -13,6 +13,7 @@ from gpu_cookbook import machine
 COPY_BYTES = 2**30
 COPIES = 10
 BATCHES = 10
+LATE_SPIN = 0.1  # seconds: long beside the time slices of other processes that check on the same device
 
 
 class Unmeasurable(Exception):
@@ -20,10 +21,11 @@ class Unmeasurable(Exception):
 
 
 class Host:
-    """The CPU, and every engine of several processes or GPUs: the host's clock is the only one that sees all of it."""
+    """The CPU. The host's clock is the only one."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self):
+        self.name = machine.processor()
+        self.cores = len(os.sched_getaffinity(0))
 
     def late(self, call, wait):
         """Whether wait() returns before the device is done with call(). A CPU's results are compared instead."""
@@ -37,23 +39,40 @@ class Host:
 
     def copy_bandwidth(self):
         """Bytes read and written a second by all cores together, each copying blocks of its own."""
-        cores = len(os.sched_getaffinity(0))
-        size = min(COPY_BYTES, machine.host_memory_free() // 8) // cores
-        blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(cores)]
-        with ThreadPoolExecutor(cores) as pool:
+        size = min(COPY_BYTES, machine.host_memory_free() // 8) // self.cores
+        blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(self.cores)]
+        with ThreadPoolExecutor(self.cores) as pool:
             times = []
             for _ in range(COPIES):
                 start = time.perf_counter()
                 list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), blocks))
                 times.append(time.perf_counter() - start)
-        return 2 * size * cores / statistics.median(times)
+        return 2 * size * self.cores / statistics.median(times)
 
     def cache_bytes(self):
-        """The last-level cache of the first core."""
-        sizes = [0]
-        for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-            sizes.append(int(file.read_text().strip().removesuffix("K")) * 1024)
-        return max(sizes)
+        """The last-level caches of the cores that this process may use, each counted once."""
+        caches = {}
+        for core in os.sched_getaffinity(0):
+            levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
+            last = max(levels, key=lambda level: int((level / "level").read_text()), default=None)
+            if last:
+                size = int((last / "size").read_text().strip().removesuffix("K")) * 1024
+                caches[(last / "shared_cpu_list").read_text()] = size
+        return sum(caches.values())
+
+
+class EveryGpu(Host):
+    """All visible NVIDIA GPUs behind an engine: the host's clock is the only one that sees them all."""
+
+    def __init__(self):
+        super().__init__()
+        gpus = machine.gpus()
+        self.name = f"{len(gpus)} × {gpus[0].name}" if len(gpus) > 1 else gpus[0].name
+
+    def free_bytes(self):
+        """The work is shared out evenly: the fullest GPU is the limit."""
+        memory = machine.device_memory()
+        return len(memory) * min(free for _, free in memory)
 
 
 class Cuda:
@@ -73,7 +92,15 @@ class Cuda:
     """
 
     def __init__(self):
-        from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
+        try:
+            from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
+        except ModuleNotFoundError:
+            major = machine.nvidia().cuda[0]
+            raise Unmeasurable(
+                f'gpu-cookbook looks at GPUs with cuda-core: pip install "cuda-core[cu{major}]"'
+                if major > 11
+                else "gpu-cookbook looks at GPUs with cuda-core, which needs a driver for CUDA 12 or newer"
+            ) from None
 
         self.device = Device(0)
         self.device.set_current()
@@ -96,11 +123,11 @@ class Cuda:
     def late(self, call, wait):
         """Whether wait() returns before the device is done with call()."""
         self.device.sync()
-        self.spin(0.02)
+        self.spin(LATE_SPIN)
         result = call()
         behind = self.record()
         wait(result)
-        time.sleep(1e-3)  # the event is done a moment after the work
+        time.sleep(LATE_SPIN / 10)  # the event is done a moment after the work
         late = not behind.is_done
         self.device.sync()
         return late
@@ -132,7 +159,7 @@ class Cuda:
         return times
 
     def free_bytes(self):
-        return machine.device_memory()[1]
+        return machine.device_memory()[0][1]
 
     def copy_bandwidth(self):
         """Bytes read and written a second by a copy within the device's memory."""
@@ -195,11 +222,11 @@ class OpenCl:
         import pyopencl as cl
 
         self.queue.finish()
-        self.spin(0.02)
+        self.spin(LATE_SPIN)
         result = call()
         behind = cl.enqueue_marker(self.queue)
         wait(result)
-        time.sleep(1e-3)  # the marker is done a moment after the work
+        time.sleep(LATE_SPIN / 10)  # the marker is done a moment after the work
         late = behind.command_execution_status != cl.command_execution_status.COMPLETE
         self.queue.finish()
         return late
@@ -245,7 +272,7 @@ class OpenCl:
 
         device = self.queue.device
         if device.type & cl.device_type.GPU and self.name in {gpu.name for gpu in machine.gpus()}:
-            return machine.device_memory()[1]
+            return machine.device_memory()[0][1]
         return device.global_mem_size
 
     def copy_bandwidth(self):
@@ -254,7 +281,7 @@ class OpenCl:
         import pyopencl as cl
 
         if self.queue.device.type & cl.device_type.CPU:
-            return Host(self.name).copy_bandwidth()
+            return Host().copy_bandwidth()
         size = min(COPY_BYTES, self.queue.device.max_mem_alloc_size // 2)
         source, target = (cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size) for _ in range(2))
         cl.enqueue_fill_buffer(self.queue, source, np.uint8(1), 0, size)

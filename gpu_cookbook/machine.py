@@ -92,9 +92,9 @@ def gpus():
 
 
 def device_memory():
-    """(used, free) bytes of all visible NVIDIA GPUs together, whoever uses them."""
+    """[(used, free)] bytes of each visible NVIDIA GPU, whoever uses them."""
     infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
-    return sum(info.used for info in infos), sum(info.free for info in infos)
+    return [(info.used, info.free) for info in infos]
 
 
 def host_memory_free():

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from gpu_cookbook import machine
-from gpu_cookbook.check import disagreement, repeats, steps, takes_out
-from gpu_cookbook.device import Unmeasurable
+from gpu_cookbook.check import disagreement, expectation, repeats, steps, takes_out
+from gpu_cookbook.device import Host, Unmeasurable
 
 BUDGET = 0.3  # seconds of calls for a figure
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
@@ -27,13 +27,12 @@ class Wrong(Exception):
 
 
 def sample(call):
-    """(seconds of each call, the last one's result)."""
+    """Seconds of each call."""
     times = []
     begin = time.perf_counter()
     while True:
-        result = None  # one at a time
         start = time.perf_counter()
-        result = call()
+        call()
         end = time.perf_counter()
         times.append(end - start)
         spent, count = end - begin, len(times)
@@ -43,13 +42,17 @@ def sample(call):
             or (spent >= 4 * BUDGET and count >= 3)
             or spent >= 10 * BUDGET
         ):
-            return times, result
+            return times
 
 
 def spread(name, times):
     """Median, quartiles and number of samples, as figures of a cell."""
     low, middle, high = np.percentile(times, (25, 50, 75)).tolist()
     return {f"{name}_s": middle, f"{name}_q1_s": low, f"{name}_q3_s": high, f"{name}_samples": len(times)}
+
+
+def device_memory_used():
+    return sum(used for used, _ in machine.device_memory())
 
 
 class MemoryPeak:
@@ -70,7 +73,7 @@ class MemoryPeak:
             self.look()
 
     def look(self):
-        self.bytes = max(self.bytes, machine.device_memory()[0] - self.base)
+        self.bytes = max(self.bytes, device_memory_used() - self.base)
 
     def __exit__(self, *_):
         self.look()
@@ -114,8 +117,11 @@ def does_not_fit(workload, size, device):
     free = device.free_bytes()
     if free is not None and needed > 0.9 * free:
         return f"needs {needed / 1e9:,.1f} GB on the device, where {free / 1e9:,.1f} GB are free"
-    # Inputs and result, the reference's and one copy, for engines that share memory between processes.
-    needed, free = 3 * needed, machine.host_memory_free()
+    if workload.bytes_moved(size):
+        needed *= 3  # inputs and result, the reference's and one copy, for engines that share memory between processes
+    elif isinstance(device, Host):
+        needed *= device.cores  # no arrays are given: what each core makes at a time
+    free = machine.host_memory_free()
     if needed > free:
         return f"needs {needed / 1e9:,.1f} GB of host memory, where {free / 1e9:,.1f} GB are free"
     return None
@@ -127,11 +133,6 @@ def measure(module, workload, size, device, memory_base):
     inputs = workload.inputs(size)
     figures = {}
 
-    def verify(result, calls=1):
-        fault = disagreement(workload, inputs, download(result), calls)
-        if fault:
-            raise Wrong(fault)
-
     if memory_base is not None:
         with MemoryPeak(memory_base) as peak:
             arguments = upload(*inputs)
@@ -142,13 +143,24 @@ def measure(module, workload, size, device, memory_base):
         figures["peak_device_memory_bytes"] = peak.bytes
         del arguments, result
 
+    expected = expectation(workload, inputs)
     arguments = upload(*inputs)
     options = {}
+    result = None
     calls = 0
     in_place = repeats(workload)  # asked once: a timed call does nothing but the work
 
+    def poison():
+        """What the calls after it leave out of the result stays NaN."""
+        nonlocal result
+        if takes_out(function):
+            result = None
+            options.clear()
+            (options["out"],) = upload(np.full(expected.shape, np.nan, np.float32))
+
     def call():
-        nonlocal arguments, calls
+        nonlocal arguments, result, calls
+        result = None  # one at a time
         result = function(*arguments, **options)
         calls += 1
         if in_place:
@@ -156,30 +168,37 @@ def measure(module, workload, size, device, memory_base):
         return result
 
     def synchronised():
-        result = call()
+        call()
         wait(result)
-        return result
+
+    def verify(what=""):
+        fault = disagreement(
+            workload, inputs, download(result), expectation(workload, inputs, calls) if in_place else expected
+        )
+        if fault:
+            raise Wrong(what + fault)
 
     start = time.perf_counter()
-    result = synchronised()
+    synchronised()
     cold = time.perf_counter() - start
-    verify(result, calls)
-    if takes_out(function):  # poisoned: what the timed calls leave out stays NaN
-        (options["out"],) = upload(np.full(workload.reference(*inputs).shape, np.nan, np.float32))
+    verify()
     if cold <= COLD_LIMIT:
-        del result
-        resident, result = sample(synchronised)
-        verify(result, calls)
+        poison()
+        resident = sample(synchronised)
+        verify()
     else:
         resident = [cold]
     figures |= spread("resident", resident)
     wall = statistics.median(resident)
 
     try:
+        poison()
         device_times = device.device_times(call, wall)
     except Unmeasurable as reason:
         figures["device_reason"] = str(reason)
     else:
+        wait(result)
+        verify("with the queue kept full: ")
         figures |= spread("device", device_times)
         own = figures["device_s"]
         if wall < SIGNIFICANCE * own:
@@ -190,10 +209,16 @@ def measure(module, workload, size, device, memory_base):
 
     if any(isinstance(x, np.ndarray) for x in inputs):
         options.clear()
-        del arguments, result
-        times, last = sample(lambda: download(function(*upload(*inputs))))
-        figures |= spread("transfer", times)
-        fault = disagreement(workload, inputs, last)
+        arguments = result = None
+        last = None
+
+        def there_and_back():
+            nonlocal last
+            last = None
+            last = download(function(*upload(*inputs)))
+
+        figures |= spread("transfer", sample(there_and_back))
+        fault = disagreement(workload, inputs, last, None if in_place else expected)
         if fault:
             raise Wrong(f"with transfer: {fault}")
     return figures

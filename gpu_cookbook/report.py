@@ -18,7 +18,8 @@ CAPTION = (
     "host arrays in, host result out. ×NumPy: NumPy's resident time over resident, and over transfer. copy: share of "
     "this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. first: a fresh process "
     "with empty caches, until its first result. wins from: the size from which it beats NumPy, resident / with "
-    "transfer, estimated between measured sizes. ~ noisy: half of the samples spread over more than 20 %."
+    "transfer: ≈ estimated between measured sizes, ≤ at the smallest one already, > not even at the "
+    "largest. ~ noisy: half of the samples spread over more than 20 %."
 )
 
 
@@ -37,6 +38,7 @@ def complete(cells):
             points = sorted((c["size"], c[f"speedup_{figure}_x"]) for c in row if f"speedup_{figure}_x" in c)
             if points and cell["technique"] != "numpy":
                 cell[f"beats_numpy_from_size_{figure}"] = crossing(points)
+                cell[f"beats_numpy_measured_to_size_{figure}"] = points[-1][0]
                 cell[f"beats_numpy_at_every_size_{figure}"] = all(speedup > 1 for _, speedup in points)
     return cells
 
@@ -100,10 +102,18 @@ def wins(cell):
     for figure in ("resident", "transfer"):
         key = f"beats_numpy_from_size_{figure}"
         if key in cell:
-            sign = "≤" if cell[f"beats_numpy_at_every_size_{figure}"] else "≈"
-            # Two significant digits: an estimate between sizes that lie far apart has no more.
-            words.append("never" if cell[key] is None else f"{sign}{float(f'{cell[key]:.2g}'):,.0f}")
+            if cell[key] is None:
+                words.append(f">{short(cell[f'beats_numpy_measured_to_size_{figure}'])}")
+            elif cell[f"beats_numpy_at_every_size_{figure}"]:
+                words.append(f"≤{short(cell[key])}")
+            else:  # two significant digits: an estimate between sizes that lie far apart has no more
+                words.append(f"≈{short(float(f'{cell[key]:.2g}'))}")
     return " / ".join(words) or "–"
+
+
+def short(size):
+    """4,000; 210,000; 1.2 M; 268 M."""
+    return f"{size:,.0f}" if size < 1e6 else f"{size / 1e6:.3g} M"
 
 
 def place(cell):
@@ -146,7 +156,8 @@ def grouped(cells):
 
 
 def rest(cells):
-    """(technique, status, reason) of what has no figures: a line a technique, or a size where they differ."""
+    """(technique, status, reason) of what has no figures: a line a technique, or a size where they differ; and
+    (technique, "math", mode) of what computes other than IEEE 754 in the arrays' dtype says."""
     lines = {}
     for cell in cells:
         if cell["status"] != "ok":
@@ -156,6 +167,9 @@ def rest(cells):
         label = catalogue.workload_module(those[0]["workload"]).label
         sizes = "" if all_sizes else f"at {', '.join(label(cell['size']) for cell in those)}: "
         yield technique, status, sizes + reason
+    for technique, math_mode in dict.fromkeys((c["technique"], c["math"]) for c in cells if c["status"] == "ok"):
+        if math_mode != "IEEE":
+            yield technique, "math", math_mode
 
 
 def used_columns(groups, width):
@@ -163,7 +177,12 @@ def used_columns(groups, width):
     cells = [cell for _, members in groups for cell in members]
     columns = [(head, text, late) for head, text, late in COLUMNS if any(text(c) not in ("–", "1") for c in cells)]
     while True:
-        taken = 30 + sum(3 + max([len(head), *(len(text(c)) for c in cells)]) for head, text, _ in columns)
+        names = [(len(f"  {cell['technique']}"), len(place(cell))) for cell in cells] or [(0, 0)]
+        taken = (
+            sum(max(lengths) for lengths in zip(*names, strict=True))
+            + 3
+            + sum(3 + max([len(head), *(len(text(c)) for c in cells)]) for head, text, _ in columns)
+        )
         worst = max((late for *_, late in columns), default=0)
         if taken <= width or worst == 0:
             return columns
@@ -200,7 +219,7 @@ def tables(cells, width):
             parts.append(Text(f"{workload}: nothing ran", style="bold"))
         others = list(others)
         if others:
-            colours = {"skipped": "dim", "failed": "red", "refused": "red"}
+            colours = {"skipped": "dim", "math": "yellow", "failed": "red", "refused": "red"}
             reasons = Table.grid(padding=(0, 2))
             for technique, status, reason in others:
                 reasons.add_row(f"  {technique}", Text(status, style=colours[status]), Text(reason))

@@ -18,6 +18,8 @@ from gpu_cookbook import catalogue, machine
 
 START_LIMIT = 300  # seconds to import, start engines and compile, before the first cell
 PROBE_LIMIT = 120  # seconds
+END_LIMIT = 60  # seconds from the last result to the end of the process: Ray stops its own ones
+MARK = "GPU_COOKBOOK_WORKER"  # the variable by which the processes of a worker are found
 
 
 def cell(recipe, size, status, reason=None, device=None, **figures):
@@ -44,8 +46,9 @@ def cell(recipe, size, status, reason=None, device=None, **figures):
 def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
     """Yields a cell for each size as soon as it is there: ok, failed, refused or skipped.
 
-    Whatever ends the process early, the sizes that it leaves are failed, with the reason. ``started`` is called when
-    the work on a size begins.
+    Whatever ends the process early, the sizes that it leaves are failed, with the reason; where it leaves none, the
+    last one, since a recipe that crashes at its end is not safe to paste. ``started`` is called when the work on a size
+    begins.
     """
     obstacle = machine.obstacle(recipe)
     if obstacle:
@@ -55,8 +58,7 @@ def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": probes}
     left = [list(size) if isinstance(size, tuple) else size for size in sizes]
-    device = None
-    ending = None
+    device = last = ending = None
     with Process(job) as process:
         for message in process.messages(START_LIMIT, limit):
             if "start" in message:
@@ -65,16 +67,23 @@ def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
                 device = message["device"]
             elif "cell" in message:
                 left.remove(message["cell"]["size"])
-                yield cell(recipe, device=device, **message["cell"])
+                if last:
+                    yield last
+                last = cell(recipe, device=device, **message["cell"])
             else:
-                ending = message["ending"]
+                ending = ending or message["ending"]
+    if last and last["status"] == "ok" and ending and not left:
+        last |= {"status": "failed", "reason": f"right, but afterwards: {ending}"}
+    if last:
+        yield last
     for number, size in enumerate(left):
         reason = ending if number == 0 else f"not reached: {ending}"
         yield cell(recipe, size, "failed", reason, device)
 
 
 def probe(recipes):
-    """{kind: {"device", "copy_bandwidth_gb_per_s", "cache_bytes"}} of the devices that these recipes run on here."""
+    """{kind: {"device", "copy_bandwidth_gb_per_s", "cache_bytes"}} of the devices that these recipes run on here, or
+    {kind: {"failed": reason}}: that costs the cells on this device."""
     runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
     kinds = ["host"]
     if machine.gpus() and runs_on - {"CPU"}:
@@ -86,16 +95,10 @@ def probe(recipes):
         with Process({"action": "probe", "kind": kind}) as process:
             for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
                 if "ending" in message:
-                    raise ProbeFailed(
-                        f"The copy bandwidth of {kind} could not be measured: {message['ending']}. "
-                        "'gpu-cookbook doctor' examines this machine."
-                    )
-                found[kind] = message["probe"]
+                    found.setdefault(kind, {"failed": message["ending"]})
+                else:
+                    found[kind] = message["probe"]
     return found
-
-
-class ProbeFailed(Exception):
-    """A device whose bandwidth cannot be measured; the message says why."""
 
 
 _running = set()
@@ -117,6 +120,7 @@ class Process:
         self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
+        _running.add(self)
         with Path(self.folder, "stderr").open("wb") as errors:
             self.popen = subprocess.Popen(
                 [sys.executable, "-P", "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
@@ -128,7 +132,6 @@ class Process:
                 start_new_session=True,  # Ctrl-C is for us; we end the worker
             )
         os.close(writing)
-        _running.add(self)
         return self
 
     def messages(self, first_limit, limit):
@@ -151,9 +154,13 @@ class Process:
                     measuring = True
                 deadline = time.monotonic() + (limit if measuring else first_limit)
                 yield message
-        code = self.popen.wait()
-        if code:
-            yield {"ending": self._reason(code)}
+        try:
+            code = self.popen.wait(END_LIMIT)
+        except subprocess.TimeoutExpired:
+            yield {"ending": f"did not end within {END_LIMIT} s of its last result: stopped"}
+        else:
+            if code:
+                yield {"ending": self._reason(code)}
 
     def _reason(self, code):
         if code == -signal.SIGKILL:
@@ -164,13 +171,24 @@ class Process:
             lines = [line.strip() for line in errors if line.strip()]
         return lines[-1][:300] if lines else f"ended with exit code {code}"
 
+    def family(self):
+        """The worker and all that came of it, also in sessions of their own or orphaned: they inherited the folder."""
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == self.folder:
+                    yield process
+
     def kill(self):
-        # The tree first, then the leader: an orphan is not found any more.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            leader = psutil.Process(self.popen.pid)
-            for process in [*leader.children(recursive=True), leader]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
+        family = list(self.family())
+        # multiprocessing's trackers end by themselves, once they have freed the shared memory of those who are gone.
+        trackers = [process for process in family if "resource_tracker" in " ".join(_command(process))]
+        for process in set(family) - set(trackers):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        _, alive = psutil.wait_procs(trackers, timeout=3)
+        for process in alive:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
 
     def __exit__(self, *_):
         self.kill()
@@ -178,6 +196,13 @@ class Process:
         self.pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         _running.discard(self)
+
+
+def _command(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def environment(folder):
@@ -194,6 +219,7 @@ def environment(folder):
         "XDG_CACHE_HOME",
     ):
         settings[name] = f"{folder}/cache"
+    settings[MARK] = str(folder)
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     nvcc = machine.program("nvcc")
     if nvcc and not shutil.which("nvcc"):

@@ -1,7 +1,8 @@
 """One recipe in a process of its own: ``python -m gpu_cookbook.worker JOB FD`` writes JSON lines to the descriptor.
 
 JOB is a JSON object: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe with ``kind``.
-A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}.
+A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
+{"ending": reason} where something else than a cell failed.
 """
 
 import time
@@ -22,7 +23,7 @@ from pathlib import Path  # noqa: E402
 
 from gpu_cookbook import catalogue, machine, measure  # noqa: E402
 from gpu_cookbook.check import check_refusals, check_size, steps  # noqa: E402
-from gpu_cookbook.device import Cuda, Host, OpenCl  # noqa: E402
+from gpu_cookbook.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
 
 
 class Loader:
@@ -46,25 +47,26 @@ class Loader:
 
 def device_of(recipe, module, workload):
     """The device that the recipe computes on."""
-    gpus = machine.gpus()
     if recipe.runs_on == "every NVIDIA GPU":
-        return Host(f"{len(gpus)} × {gpus[0].name}" if len(gpus) > 1 else gpus[0].name)
+        return EveryGpu()
     if recipe.runs_on == "OpenCL device":
         upload, function, *_ = steps(module, workload)
         return OpenCl(function(*upload(*workload.inputs(workload.AWKWARD[1]))).queue)
-    if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and gpus):
+    if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and module.device.type == "cuda"):
         return Cuda()
-    return Host(machine.processor())
+    return Host()
 
 
-def probe_of(recipe, device, probes):
-    """What was measured of that device: {"copy_bandwidth_gb_per_s": …, "cache_bytes": …}."""
-    if recipe.runs_on == "every NVIDIA GPU":
-        return {name: value * len(machine.gpus()) for name, value in probes["cuda"].items() if name != "device"}
-    kind = {Cuda: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
+def probe_of(device, probes):
+    """What was measured of that device: {"copy_bandwidth_gb_per_s": …, "cache_bytes": …}; Unmeasurable if it failed."""
+    kind = {Cuda: "cuda", EveryGpu: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
     if kind == "opencl" and probes.get("cuda", {}).get("device") == device.name:
         kind = "cuda"  # the same GPU; OpenCL names a smaller cache of it, CUDA the last one
-    return probes[kind]
+    probe = probes[kind]
+    if "failed" in probe:
+        raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe['failed']}")
+    count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
+    return {name: count * probe[name] for name in ("copy_bandwidth_gb_per_s", "cache_bytes")}
 
 
 def reason(error):
@@ -79,7 +81,7 @@ def outcome(work, size):
         return {"size": size, "status": "ok", "reason": None} | (work(size) or {})
     except measure.Refused as error:
         return {"size": size, "status": "refused", "reason": str(error)}
-    except measure.Wrong as error:
+    except (measure.Wrong, Unmeasurable) as error:
         return {"size": size, "status": "failed", "reason": str(error)}
     except Exception as error:  # a recipe may raise anything: that is its cell's outcome
         traceback.print_exc()
@@ -87,7 +89,7 @@ def outcome(work, size):
 
 
 def probe(kind):
-    device = {"host": lambda: Host(machine.processor()), "cuda": Cuda, "opencl": OpenCl.default}[kind]()
+    device = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]()
     return {
         "device": device.name,
         "copy_bandwidth_gb_per_s": device.copy_bandwidth() / 1e9,
@@ -100,7 +102,7 @@ def run(job, say):
     workload = catalogue.workload_module(recipe.workload)
     checking = job["action"] == "check"
     sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
-    memory_base = machine.device_memory()[0] if machine.gpus() and recipe.runs_on != "CPU" else None
+    memory_base = measure.device_memory_used() if machine.gpus() and recipe.runs_on != "CPU" else None
 
     with contextlib.ExitStack() as engine:
         say(start=sizes[0])
@@ -121,8 +123,9 @@ def run(job, say):
             obstacle = measure.does_not_fit(workload, size, device)
             if obstacle:
                 return {"status": "skipped", "reason": obstacle}
+            probe = probe_of(device, job["probes"])
             values = measure.measure(module, workload, size, device, memory_base)
-            measure.judge(values, workload, size, probe_of(recipe, device, job["probes"]))
+            measure.judge(values, workload, size, probe)
             return values | (first if size == sizes[0] else {})
 
         if not checking:
@@ -145,10 +148,14 @@ def main():
         def say(**message):
             pipe.write(json.dumps(message) + "\n")
 
-        if job["action"] == "probe":
-            say(probe=probe(job["kind"]))
-        else:
-            run(job, say)
+        try:
+            if job["action"] == "probe":
+                say(probe=probe(job["kind"]))
+            else:
+                run(job, say)
+        except Exception as error:  # outside of any cell: while importing, starting an engine, opening the device
+            traceback.print_exc()
+            say(ending=reason(error))
 
 
 if __name__ == "__main__":

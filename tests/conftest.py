@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from gpu_cookbook import catalogue, machine
@@ -14,3 +16,10 @@ def recipes(*keep):
         for recipe in catalogue.recipes()
         if all(test(recipe) for test in keep)
     ]
+
+
+def pytest_runtest_logreport(report):
+    """Only what this machine lacks may skip a test: anything else ends the run."""
+    reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+    if reason and not re.search(r"needs an NVIDIA GPU|not installed|no OpenCL driver|on PATH", reason):
+        pytest.exit(f"{report.nodeid} is skipped for no good reason: {reason}", returncode=1)

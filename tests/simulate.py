@@ -25,7 +25,7 @@ module = Loader(recipe).execute()
 # Every thread is one of Python's here: fewer of them, so that it ends in seconds.
 vars(module).update(BLOCKS=2, THREADS=32, TILE=4)
 for size in SIZES[recipe.workload]:
-    fault = check_size(module, workload, size, Host("the simulator"))
+    fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
 print(f"{len(SIZES[recipe.workload])} sizes right")

@@ -167,7 +167,8 @@ def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
     assert cell["status"] == "skipped" and "GB" in cell["reason"]
 
 
-def test_ctrl_c_keeps_and_shows_what_was_measured():
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_and_shows_what_was_measured(end):
     run = subprocess.Popen(
         [COMMAND, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
         stdout=subprocess.PIPE,
@@ -178,7 +179,7 @@ def test_ctrl_c_keeps_and_shows_what_was_measured():
         assert run.poll() is None
         time.sleep(0.05)
     started = psutil.Process(workers[0].pid)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(end)
     out, err = run.communicate(timeout=60)
     assert run.returncode == 130
     assert [cell["technique"] for cell in json.loads(out)] == ["numpy"]

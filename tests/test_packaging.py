@@ -25,6 +25,15 @@ def test_only_gpu_cookbook_is_installed(wheel):
     assert {name for name in names if not name.endswith(".dist-info")} == {"gpu_cookbook"}
 
 
+def test_hugging_faces_kernels_stands_beside_it(wheel, tmp_path):
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, wheel, "kernels"]
+    done = subprocess.run(pip, check=True, capture_output=True, text=True, timeout=300)
+    assert "already exists" not in done.stderr
+    files = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*.py")}
+    assert files == {"gpu_cookbook", "kernels"}
+    assert "multiply.cu" not in {path.name for path in (tmp_path / "kernels").iterdir()}
+
+
 def test_the_wheel_has_every_recipe_and_kernel(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     files = [*ROOT.glob("recipes/*/*.py"), *ROOT.glob("kernels/*.c[ul]")]

@@ -42,6 +42,7 @@ def cell(technique, size, resident, **more):
         "lane": "idiomatic",
         "device": "AMD EPYC, 2 cores",
         "driver": None,
+        "math": "IEEE",
         "versions": "numpy 2.4.6",
         "device_copy_bandwidth_gb_per_s": 40.0,
         "size": size,
@@ -79,6 +80,15 @@ def test_what_did_not_run_stands_in_one_line_unless_its_sizes_differ():
     cells = [cell("a", 40_000, 1) | skipped, cell("a", 1_000_000, 1) | skipped]
     cells += [cell("b", 40_000, 1), cell("b", 1_000_000, 1) | failed]
     assert list(report.rest(cells)) == [("a", "skipped", "no GPU"), ("b", "failed", "at 1,000,000: it crashed")]
+
+
+def test_another_math_mode_is_named():
+    assert list(report.rest([cell("a", 100, 1), cell("b", 100, 1, math="TF32")])) == [("b", "math", "TF32")]
+
+
+def test_a_technique_that_does_not_win_is_said_to_lose_up_to_the_largest_size():
+    cells = [cell("numpy", 100, 1.0), cell("x", 100, 2.0), cell("numpy", 2**28, 1.0), cell("x", 2**28, 1.5)]
+    assert report.wins(report.complete(cells)[1]) == ">268 M"
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])

@@ -1,8 +1,10 @@
 """The checker rejects recipes that are wrong, and what breaks costs its own cells only."""
 
+import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from gpu_cookbook import catalogue, measure, runner
@@ -19,6 +21,8 @@ REASONS = {
     "changes_input": "the caller's own array was changed",
     "broadcasts": "shapes (3,) and (1,): no ValueError",
     "float64": "the result's dtype is float64 instead of float32",
+    "any_dtype": "float16 given to the function itself: no ValueError",
+    "any_out": "out= of shape (5, 7): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 PROBES = {"host": {"copy_bandwidth_gb_per_s": 1e9, "cache_bytes": 0}}
@@ -29,7 +33,7 @@ def recipe(name):
 
 
 def test_every_wrong_recipe_is_tried():
-    tried = {*REASONS, "crash", "hang", "out_of_memory"}
+    tried = {*REASONS, "pyopencl_not_waited", "crash", "crash_at_end", "dies", "hang", "out_of_memory"}
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
 
 
@@ -42,7 +46,13 @@ def test_check_rejects(name):
     assert any(REASONS[name] in cell["reason"] for cell in bad), bad
 
 
-@pytest.mark.parametrize("name", REASONS)
+def test_check_rejects_a_wait_that_a_device_would_show():
+    reasons = [cell["reason"] for cell in runner.run(recipe("pyopencl_not_waited"), "check", [255, 100_003])]
+    assert reasons == ["wait() returns before the device is done"] * 2
+
+
+# any_dtype and any_out are right as long as their input is.
+@pytest.mark.parametrize("name", set(REASONS) - {"any_dtype", "any_out"})
 def test_compare_measures_nothing_wrong(name):
     cells = list(runner.run(recipe(name), "measure", [1000], PROBES))
     assert [cell["status"] for cell in cells] == ["failed"]
@@ -54,6 +64,29 @@ def test_a_crash_costs_its_own_cell_and_those_behind_it():
     assert first["status"] == "ok"
     assert (second["status"], second["reason"]) == ("failed", "crashed: SIGABRT")
     assert (third["status"], third["reason"]) == ("failed", "not reached: crashed: SIGABRT")
+
+
+def test_a_crash_at_the_end_costs_the_last_cell():
+    first, last = runner.run(recipe("crash_at_end"), "check", [255, 256])
+    assert (first["status"], last["status"]) == ("ok", "failed")
+    assert last["reason"] == "right, but afterwards: crashed: SIGABRT"
+
+
+def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
+    monkeypatch.setenv("CHILD", str(tmp_path / "child"))
+    (cell,) = runner.run(recipe("dies"), "check", [255])
+    assert cell["reason"].startswith("killed from outside")
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 5  # SIGKILL takes a moment
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_device_whose_bandwidth_is_unknown_costs_its_own_cells():
+    (cell,) = runner.run(recipe("crash"), "measure", [1000], {"host": {"failed": "out of memory"}})
+    assert cell["status"] == "failed"
+    assert cell["reason"].endswith("could not be measured: out of memory")
 
 
 def test_a_hang_is_stopped(monkeypatch):
@@ -85,7 +118,7 @@ class Clock(Host):
     """A device whose own clock says that every call takes ``seconds``."""
 
     def __init__(self, seconds):
-        super().__init__("a clock")
+        super().__init__()
         self.seconds = seconds
 
     def device_times(self, call, wall):
@@ -105,8 +138,8 @@ def test_a_call_that_was_waited_for_is_not():
 
 def test_a_device_without_a_clock_says_why():
     with pytest.raises(Unmeasurable):
-        Host("x").device_times(None, 1)
-    figures = measure.measure(numpy_recipe(), multiply, 1000, Host("x"), None)
+        Host().device_times(None, 1)
+    figures = measure.measure(numpy_recipe(), multiply, 1000, Host(), None)
     assert figures["device_reason"] == "the host's clock is the only one"
 
 
@@ -140,6 +173,25 @@ class TimedOnce:
         return numpy_recipe().multiply(a, b, out)
 
 
+class WrongInAQueue(Clock):
+    """A device on which the calls that are not waited for leave the result as it was."""
+
+    def __init__(self, recipe):
+        super().__init__(1e-9)
+        self.recipe = recipe
+
+    def device_times(self, call, wall):
+        self.recipe.calls = 1
+        return super().device_times(call, wall)
+
+
+def test_the_output_of_the_calls_in_the_queue_is_checked_too():
+    recipe = TimedOnce()
+    recipe.calls = -1_000_000
+    with pytest.raises(measure.Wrong, match=r"^with the queue kept full: 1,000 of 1,000 elements are wrong"):
+        measure.measure(recipe, multiply, 1000, WrongInAQueue(recipe), None)
+
+
 def test_the_output_of_the_timed_calls_is_checked_too():
     with pytest.raises(measure.Wrong, match=r"^1,000 of 1,000 elements are wrong"):
-        measure.measure(TimedOnce(), multiply, 1000, Host("x"), None)
+        measure.measure(TimedOnce(), multiply, 1000, Host(), None)

@@ -13,8 +13,8 @@ def upload(*arrays):
 
 
 def multiply(a, b, out=None):
-    if a.shape != b.shape:
-        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     if out is None:
         return a * b
     out.ravel()[:-1] = (a * b).ravel()[:-1]

@@ -15,8 +15,8 @@ def upload(*arrays):
 
 
 def multiply(a, b):
-    if a.shape != b.shape:
-        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.shape} and {b.shape}")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     return kept.setdefault(a.shape, a * b)
 
 

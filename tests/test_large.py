@@ -1,0 +1,33 @@
+"""More than 2**31 elements: an index of 32 bits that overflows reads and writes elsewhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import recipes
+
+from gpu_cookbook import machine
+
+DEVICE_NEEDED = 28e9  # bytes: three arrays of 2**31 float32, and the context
+HOST_NEEDED = 40e9
+FREE = min((free for _, free in machine.device_memory()), default=0)
+
+
+@pytest.mark.skipif(
+    FREE < DEVICE_NEEDED or psutil.virtual_memory().available < HOST_NEEDED,
+    reason="needs an NVIDIA GPU with 28 GB free, and 40 GB of host memory",
+)
+@pytest.mark.parametrize(
+    "recipe",
+    recipes(
+        lambda r: r.workload in ("multiply", "increment", "subset_mean"),
+        lambda r: r.runs_on in ("NVIDIA GPU", "NVIDIA GPU or CPU", "OpenCL device") and "dask" not in r.technique,
+    ),
+)
+def test_more_than_two_to_the_31_elements(recipe):
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("large.py"), recipe.path], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
