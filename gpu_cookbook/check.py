@@ -1,6 +1,8 @@
 """Whether a recipe is right, in this process: every layout and special value at the sizes where kernels go wrong."""
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 
@@ -24,35 +26,51 @@ def repeats(workload):
     return "calls" in inspect.signature(workload.reference).parameters
 
 
-def expectation(workload, inputs, calls=1):
-    """The reference's answer. ``calls``: how often an in-place work was done."""
-    options = {"calls": calls} if repeats(workload) else {}
-    return np.asarray(workload.reference(*inputs, **options))
+class Expected:
+    """The reference's answer, to compare results with. ``calls``: how often an in-place work was done."""
 
+    def __init__(self, workload, inputs, calls=1):
+        self.workload, self.inputs = workload, inputs
+        options = {"calls": calls} if repeats(workload) else {}
+        self.answer = np.asarray(workload.reference(*inputs, **options))
 
-def disagreement(workload, inputs, result, expected=None):
-    """What is wrong with a result, in a line, or None. ``expected``: where it is known, to save the time."""
-    expected = expectation(workload, inputs) if expected is None else expected
-    result = np.asarray(result)
-    if result.shape != expected.shape:
-        return f"the result's shape is {result.shape} instead of {expected.shape}"
-    dtype = next((x.dtype for x in inputs if isinstance(x, np.ndarray)), np.float64)
-    if result.dtype != dtype:
-        return f"the result's dtype is {result.dtype} instead of {dtype}"
-    wrong = result != expected
-    if wrong.any():  # the tolerance is worth computing only now
+    @cached_property
+    def tolerance(self):
+        return self.workload.tolerance(self.answer, *self.inputs)
+
+    def disagreement(self, result):
+        """What is wrong with a result, in a line, or None."""
+        result, expected = np.asarray(result), self.answer
+        if result.shape != expected.shape:
+            return f"the result's shape is {result.shape} instead of {expected.shape}"
+        dtype = next((x.dtype for x in self.inputs if isinstance(x, np.ndarray)), np.float64)
+        if result.dtype != dtype:
+            return f"the result's dtype is {result.dtype} instead of {dtype}"
+        if _equal(result, expected):
+            return None
+        wrong = result != expected
         with np.errstate(invalid="ignore"):
-            wrong &= ~(np.abs(result - expected) <= workload.tolerance(*inputs))
+            wrong &= ~(np.abs(result - expected) <= self.tolerance)
         wrong &= ~(np.isnan(result) & np.isnan(expected))
-    if not wrong.any():
-        return None
-    if result.ndim == 0:
-        return f"{result} instead of {expected}"
-    at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
-    return (
-        f"{np.count_nonzero(wrong):,} of {wrong.size:,} elements are wrong, the first at {list(at)}:"
-        f" {result[at]} instead of {expected[at]}"
-    )
+        if not wrong.any():
+            return None
+        if result.ndim == 0:
+            return f"{result} instead of {expected}"
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+        return (
+            f"{np.count_nonzero(wrong):,} of {wrong.size:,} elements are wrong, the first at {list(at)}:"
+            f" {result[at]} instead of {expected[at]}"
+        )
+
+
+def _equal(a, b):
+    """np.array_equal, by all cores: of 2**28 elements one core takes half a second, and compare asks four times."""
+    if a.size < 2**20 or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return np.array_equal(a, b)
+    a, b = a.reshape(-1), b.reshape(-1)
+    parts = [slice(start, start + 2**20) for start in range(0, a.size, 2**20)]
+    with ThreadPoolExecutor() as pool:
+        return all(pool.map(lambda part: np.array_equal(a[part], b[part]), parts))
 
 
 def variants(inputs):
@@ -95,15 +113,16 @@ def check_size(module, workload, size, device, layouts=True):
         for description, inputs in variants(plain) if layouts else [("", plain)]:
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is meant
-                fault = disagreement(workload, before, answer(inputs))
+                fault = Expected(workload, before).disagreement(answer(inputs))
             if fault:
                 return description + fault
             if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(inputs, before, strict=True)):
                 return f"{description}the caller's own array was changed"
     inputs = workload.inputs(size)
     if takes_out(function):
-        (out,) = upload(np.full(workload.reference(*inputs).shape, np.nan, np.float32))
-        fault = disagreement(workload, inputs, answer(inputs, out=out))
+        expected = Expected(workload, inputs)
+        (out,) = upload(np.full(expected.answer.shape, np.nan, np.float32))
+        fault = expected.disagreement(answer(inputs, out=out))
         if fault:
             return f"out=: {fault}"
     if not any(isinstance(x, np.ndarray) for x in inputs):

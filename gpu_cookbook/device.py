@@ -137,7 +137,7 @@ class Cuda:
 
         ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
         """
-        count = max(1, min(100, int(0.02 / wall)))
+        count = max(1, min(100, int(0.005 / wall)))
         times = []
         while len(times) < BATCHES:
             self.device.sync()

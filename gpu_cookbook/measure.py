@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from gpu_cookbook import machine
-from gpu_cookbook.check import disagreement, expectation, repeats, steps, takes_out
+from gpu_cookbook.check import Expected, repeats, steps, takes_out
 from gpu_cookbook.device import Host, Unmeasurable
 
 BUDGET = 0.3  # seconds of calls for a figure
@@ -143,7 +143,7 @@ def measure(module, workload, size, device, memory_base):
         figures["peak_device_memory_bytes"] = peak.bytes
         del arguments, result
 
-    expected = expectation(workload, inputs)
+    expected = Expected(workload, inputs)
     arguments = upload(*inputs)
     options = {}
     result = None
@@ -156,7 +156,7 @@ def measure(module, workload, size, device, memory_base):
         if takes_out(function):
             result = None
             options.clear()
-            (options["out"],) = upload(np.full(expected.shape, np.nan, np.float32))
+            (options["out"],) = upload(np.full(expected.answer.shape, np.nan, np.float32))
 
     def call():
         nonlocal arguments, result, calls
@@ -172,9 +172,7 @@ def measure(module, workload, size, device, memory_base):
         wait(result)
 
     def verify(what=""):
-        fault = disagreement(
-            workload, inputs, download(result), expectation(workload, inputs, calls) if in_place else expected
-        )
+        fault = (Expected(workload, inputs, calls) if in_place else expected).disagreement(download(result))
         if fault:
             raise Wrong(what + fault)
 
@@ -218,7 +216,7 @@ def measure(module, workload, size, device, memory_base):
             last = download(function(*upload(*inputs)))
 
         figures |= spread("transfer", sample(there_and_back))
-        fault = disagreement(workload, inputs, last, None if in_place else expected)
+        fault = expected.disagreement(last)
         if fault:
             raise Wrong(f"with transfer: {fault}")
     return figures

@@ -1,4 +1,8 @@
-"""Numba's recipes run in its CUDA simulator, so that a machine without a GPU tests them too."""
+"""Numba's recipes run in its CUDA simulator, so that a machine without a GPU tests them too.
+
+Not multiply/with_numba_vectorize.py: the simulator has no ufuncs. Blocks and tiles are smaller than the recipes' own
+(simulate.py), as every thread is one of Python's: what is proved is the kernels' indexing, not their sizes.
+"""
 
 import subprocess
 import sys

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from gpu_cookbook import catalogue, runner
-from gpu_cookbook.check import disagreement, repeats, steps
+from gpu_cookbook.check import Expected, repeats, steps
 from gpu_cookbook.worker import Loader
 
 # Engines start processes; 'check' runs these, in a process of its own each.
@@ -104,4 +104,4 @@ def test_right_for_any_shape_layout_and_value(recipe, data):
         if repeats(workload):
             assert np.array_equal(compute(recipe, inputs), before[0] + np.float32(1), equal_nan=True)
         else:
-            assert disagreement(workload, before, compute(recipe, inputs)) is None
+            assert Expected(workload, before).disagreement(compute(recipe, inputs)) is None

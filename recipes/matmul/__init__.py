@@ -36,7 +36,7 @@ def reference(a, b):
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
-def tolerance(a, b):
+def tolerance(expected, a, b):
     """The largest error that K products and K sums rounded to float32 can leave, in any order.
 
     Each rounding is off by at most 2**-24 of its value (Higham, Accuracy and Stability of Numerical Algorithms, §3.1),
