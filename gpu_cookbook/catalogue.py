@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import gpu_cookbook.recipes
+from gpu_cookbook import machine
 
 FOLDER = Path(next(iter(gpu_cookbook.recipes.__path__)))
 RUNS_ON = ("CPU", "NVIDIA GPU", "every NVIDIA GPU", "OpenCL device", "NVIDIA GPU or CPU")
@@ -106,6 +107,12 @@ def recipes():
 def workload_module(name):
     """The workload's own module: SIZES, inputs, reference, …"""
     return importlib.import_module(f"gpu_cookbook.recipes.{name}")
+
+
+def default_sizes(name):
+    """The headline sizes of a workload that suit this machine: without a GPU the two smaller ones."""
+    sizes = workload_module(name).SIZES
+    return list(sizes if machine.gpus() else sizes[:2])
 
 
 def choose(workload_names=(), technique_names=()):

@@ -220,6 +220,16 @@ def compare(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to write the result.")] = Format.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep the cells in asv's files, under benchmarks/results, as they come.")
+    ] = False,
+    machine_name: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="M", help="With --save: this machine's name there. Else the host's."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
+    ] = False,
 ):
     """Check every recipe that runs here, then measure them side by side.
 
@@ -231,6 +241,7 @@ def compare(
     if techniques and "numpy" not in techniques:
         recipes = [*choose(sorted({recipe.workload for recipe in recipes}), ["numpy"]), *recipes]
         recipes.sort(key=lambda recipe: recipe.workload)
+    writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
     if output:
         try:
@@ -240,19 +251,30 @@ def compare(
                 f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
             )
 
+    done = writer.done() if resume else set()
+    jobs = [
+        (recipe, left)
+        for recipe in recipes
+        if (left := [s for s in chosen[recipe.workload] if (recipe.workload, recipe.technique, s) not in done])
+    ]
+    if done:
+        print(f"{len(done)} cells are stored already", file=sys.stderr)
     cells = []
     interrupted = False
     with progress() as bar:
-        task = bar.add_task("measuring the copy bandwidth", total=sum(len(chosen[r.workload]) for r in recipes))
+        task = bar.add_task("measuring the copy bandwidth", total=sum(len(left) for _, left in jobs))
 
         def started(recipe, size):
             label = catalogue.workload_module(recipe.workload).label(size)
             bar.update(task, description=f"{recipe.workload}, {recipe.technique}, {label}")
 
         try:
-            probes = runner.probe(recipes)
-            for recipe in recipes:
-                for cell in runner.run(recipe, "measure", chosen[recipe.workload], probes, started):
+            probes = runner.probe([recipe for recipe, _ in jobs])
+            for recipe, left in jobs:
+                for cell in runner.run(recipe, "measure", left, probes, started):
+                    if writer:
+                        writer.add(recipe, cell)
+                    cell.pop("samples", None)
                     cells.append(cell)
                     bar.advance(task)
         except KeyboardInterrupt:
@@ -271,6 +293,22 @@ def compare(
     leave(cells, interrupted)
 
 
+def writer_for(save, machine_name, resume, sizes):
+    """Where the cells are kept, if they are."""
+    if not save:
+        if machine_name or resume:
+            fail("--machine and --resume belong to --save: gpu-cookbook compare --save …")
+        return None
+    if sizes:
+        fail("--save keeps the headline sizes only, which the suite in benchmarks/ has: leave --size out.")
+    from gpu_cookbook import store  # asv takes longer to import than 'list' may
+
+    try:
+        return store.Writer(store.Store(), machine_name, resume)
+    except store.StoreError as error:
+        fail(str(error))
+
+
 def written(cells, form, to_file):
     """The comparison as text; a table only for a file, since a terminal gets its colours."""
     if form is Format.table:
@@ -284,9 +322,9 @@ def written(cells, form, to_file):
 
 def sizes_of(workload, words):
     """The sizes that the words name, or those that suit this machine; in order."""
-    known = catalogue.workload_module(workload).SIZES
     if not words:
-        return list(known if machine.gpus() else known[:2])
+        return catalogue.default_sizes(workload)
+    known = catalogue.workload_module(workload).SIZES
     sizes = set()
     for word in words:
         match = re.fullmatch(r"(\d+)(?:(?:\*\*|\^)(\d+))?", word.replace("_", "").replace(",", ""))

@@ -121,10 +121,33 @@ def installed(package):
 @cache
 def versions(packages):
     """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
-    distributions = importlib.metadata.packages_distributions()
-    names = sorted({name for package in packages for name in distributions.get(package, ())})
-    found = [f"{name} {importlib.metadata.version(name)}" for name in names]
-    return ", ".join([f"Python {platform.python_version()}", *found])
+    return ", ".join(filter(None, [python_version(), *map(distributions, sorted(packages))]))
+
+
+def python_version():
+    return f"Python {platform.python_version()}"
+
+
+@cache
+def distributions(module):
+    """'cupy-cuda13x 14.2.0': what this top-level module was installed by; '' if nothing."""
+    names = sorted(set(_packages_distributions().get(module, ())))
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+@cache
+def _packages_distributions():
+    return importlib.metadata.packages_distributions()
+
+
+@cache
+def clock():
+    """The first NVIDIA GPU's highest clocks: 'SM up to 1,980 MHz, memory 3,201 MHz'. It chooses its clock by itself."""
+    handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
+    core, memory = (
+        pynvml.nvmlDeviceGetMaxClockInfo(handle, kind) for kind in (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)
+    )
+    return f"SM up to {core:,} MHz, memory {memory:,} MHz"
 
 
 @cache

@@ -1,6 +1,5 @@
 """The figures of one cell, taken in this process. Every time is in seconds; README says what each means."""
 
-import statistics
 import threading
 import time
 
@@ -10,6 +9,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.check import Expected, repeats, steps, takes_out
 from gpu_cookbook.device import Host, Unmeasurable
 
+VERSION = "1"  # of what the figures mean: stored ones of another version are not compared with them
 BUDGET = 0.3  # seconds of calls for a figure
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
 SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
@@ -43,12 +43,6 @@ def sample(call):
             or spent >= 10 * BUDGET
         ):
             return times
-
-
-def spread(name, times):
-    """Median, quartiles and number of samples, as figures of a cell."""
-    low, middle, high = np.percentile(times, (25, 50, 75)).tolist()
-    return {f"{name}_s": middle, f"{name}_q1_s": low, f"{name}_q3_s": high, f"{name}_samples": len(times)}
 
 
 def device_memory_used():
@@ -127,77 +121,101 @@ def does_not_fit(workload, size, device):
     return None
 
 
-def measure(module, workload, size, device, memory_base):
-    """The figures of one cell as a dict. Wrong, Refused, or what the recipe raises."""
-    upload, function, wait, download = steps(module, workload)
-    inputs = workload.inputs(size)
-    figures = {}
+class Calls:
+    """A recipe's calls on one input, as they are timed, and the proof that they did the work."""
 
-    if memory_base is not None:
-        with MemoryPeak(memory_base) as peak:
-            arguments = upload(*inputs)
-            result = function(*arguments)
-            wait(result)
-            peak.look()
-            download(result)
-        figures["peak_device_memory_bytes"] = peak.bytes
-        del arguments, result
+    def __init__(self, module, workload, size):
+        self.upload, self.function, self.wait, self.download = steps(module, workload)
+        self.workload = workload
+        self.inputs = workload.inputs(size)
+        self.expected = Expected(workload, self.inputs)
+        self.in_place = repeats(workload)  # asked once: a timed call does nothing but the work
 
-    expected = Expected(workload, inputs)
-    arguments = upload(*inputs)
-    options = {}
-    result = None
-    calls = 0
-    in_place = repeats(workload)  # asked once: a timed call does nothing but the work
+    def begin(self):
+        """The arguments on the device, and no calls yet."""
+        self.arguments = self.result = self.back = None  # freed before there are others
+        self.options = {}
+        self.calls = 0
+        self.arguments = self.upload(*self.inputs)
 
-    def poison():
-        """What the calls after it leave out of the result stays NaN."""
-        nonlocal result
-        if takes_out(function):
-            result = None
-            options.clear()
-            (options["out"],) = upload(np.full(expected.answer.shape, np.nan, np.float32))
+    def poison(self):
+        """Where a recipe can write into an array that exists: what the calls after this leave out of it stays NaN."""
+        if takes_out(self.function):
+            self.result = None
+            self.options.clear()
+            shape = self.expected.answer.shape
+            (self.options["out"],) = self.upload(np.full(shape, np.nan, np.float32))
 
-    def call():
-        nonlocal arguments, result, calls
-        result = None  # one at a time
-        result = function(*arguments, **options)
-        calls += 1
-        if in_place:
-            arguments = (result,)
+    def call(self):
+        self.result = None  # one at a time
+        self.result = result = self.function(*self.arguments, **self.options)
+        self.calls += 1
+        if self.in_place:
+            self.arguments = (result,)
         return result
 
-    def synchronised():
-        call()
-        wait(result)
+    def synchronised(self):
+        self.wait(self.call())
 
-    def verify(what=""):
-        fault = (Expected(workload, inputs, calls) if in_place else expected).disagreement(download(result))
+    def verify(self, what=""):
+        """Wrong, if the result of the last call is not that of all calls."""
+        expected = Expected(self.workload, self.inputs, self.calls) if self.in_place else self.expected
+        fault = expected.disagreement(self.download(self.result))
         if fault:
             raise Wrong(what + fault)
 
+    def there_and_back(self):
+        self.back = None  # one at a time
+        self.back = self.download(self.function(*self.upload(*self.inputs)))
+
+    def verify_back(self):
+        fault = self.expected.disagreement(self.back)
+        if fault:
+            raise Wrong(f"with transfer: {fault}")
+
+
+def measure(module, workload, size, device, memory_base):
+    """The figures of one cell as a dict; ``samples`` has the seconds of each call. Wrong, Refused, or what the recipe
+    raises."""
+    figures = {"samples": {}}
+    calls = Calls(module, workload, size)
+
+    def spread(name, times):
+        low, middle, high = np.percentile(times, (25, 50, 75)).tolist()
+        figures.update({f"{name}_s": middle, f"{name}_q1_s": low, f"{name}_q3_s": high, f"{name}_samples": len(times)})
+        figures["samples"][name] = times
+
+    if memory_base is not None:
+        with MemoryPeak(memory_base) as peak:
+            calls.begin()
+            calls.synchronised()
+            peak.look()
+            calls.download(calls.result)
+        figures["peak_device_memory_bytes"] = peak.bytes
+
+    calls.begin()
     start = time.perf_counter()
-    synchronised()
+    calls.synchronised()
     cold = time.perf_counter() - start
-    verify()
+    calls.verify()
     if cold <= COLD_LIMIT:
-        poison()
-        resident = sample(synchronised)
-        verify()
+        calls.poison()
+        resident = sample(calls.synchronised)
+        calls.verify()
     else:
         resident = [cold]
-    figures |= spread("resident", resident)
-    wall = statistics.median(resident)
+    spread("resident", resident)
+    wall = figures["resident_s"]
 
     try:
-        poison()
-        device_times = device.device_times(call, wall)
+        calls.poison()
+        device_times = device.device_times(calls.call, wall)
     except Unmeasurable as reason:
         figures["device_reason"] = str(reason)
     else:
-        wait(result)
-        verify("with the queue kept full: ")
-        figures |= spread("device", device_times)
+        calls.wait(calls.result)
+        calls.verify("with the queue kept full: ")
+        spread("device", device_times)
         own = figures["device_s"]
         if wall < SIGNIFICANCE * own:
             raise Refused(
@@ -205,20 +223,11 @@ def measure(module, workload, size, device, memory_base):
                 " it was not waited for"
             )
 
-    if any(isinstance(x, np.ndarray) for x in inputs):
-        options.clear()
-        arguments = result = None
-        last = None
-
-        def there_and_back():
-            nonlocal last
-            last = None
-            last = download(function(*upload(*inputs)))
-
-        figures |= spread("transfer", sample(there_and_back))
-        fault = expected.disagreement(last)
-        if fault:
-            raise Wrong(f"with transfer: {fault}")
+    if any(isinstance(x, np.ndarray) for x in calls.inputs):
+        calls.options.clear()
+        calls.arguments = calls.result = None
+        spread("transfer", sample(calls.there_and_back))
+        calls.verify_back()
     return figures
 
 

@@ -1,0 +1,311 @@
+"""Cells in asv's own result files, under the names of the suite in benchmarks/: written and read through asv's classes.
+
+``compare --save`` writes here what ``asv run`` would, in a fraction of the time; ``tables`` reads what either wrote.
+"""
+
+import ast
+import contextlib
+import fcntl
+import io
+import itertools
+import json
+import math
+import re
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from gpu_cookbook import catalogue, conditions, machine
+
+# The benchmarks of a workload's class -> the figure of a cell, and what asv's statistics of it are called there.
+TIMED = {"time_resident": "resident", "track_device_time": "device", "time_transfer": "transfer"}
+SCALARS = {"track_first_result": "first_result_s", "track_peak_device_memory": "peak_device_memory_bytes"}
+STATISTICS = {
+    "q_25": "q1_s",
+    "q_75": "q3_s",
+    "repeat": "samples",
+    "ci_99_a": "ci99_a_s",
+    "ci_99_b": "ci99_b_s",
+}
+
+
+class StoreError(Exception):
+    """Results cannot be stored or found; the message says what to do."""
+
+
+class Store:
+    """The results under benchmarks/results of a clone."""
+
+    def __init__(self):
+        from asv import config, repo
+
+        self.root = _root()
+        self.config = config.Config.load(str(self.root / "asv.conf.json"))
+        self.config.repo = str(self.root)
+        self.config.benchmark_dir = str(self.root / "benchmarks")
+        self.config.results_dir = str(self.root / "benchmarks" / "results")
+        self.folder = Path(self.config.results_dir)
+        self.repo = repo.get_repo(self.config)
+
+    def load(self):
+        """(cells, complaints): every stored cell with its machine, commit, environment and whether it is stale; and a
+        line for each file that cannot be used."""
+        known = conditions.read(self.folder)
+        cells, complaints = [], []
+        for path in sorted(self.folder.glob("*/*.json")):
+            if path.name == "machine.json":
+                continue
+            try:
+                cells += self._read(path, known)
+            except Exception as error:  # whatever a broken file does to asv's reader: the others are shown
+                complaints.append(f"{path.relative_to(self.root)}: {_first_line(error)}")
+        return cells, complaints
+
+    def _read(self, path, known):
+        from asv import results, util
+
+        try:
+            stored = results.Results.load(str(path), machine_name=path.parent.name)
+        except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise StoreError(f"not a result file of asv, or cut off ({_first_line(error)})") from error
+        if not _git(self.root, "rev-parse", "--verify", "--quiet", f"{stored.commit_hash}^{{commit}}"):
+            raise StoreError(f"belongs to no commit of this repository ({stored.commit_hash[:8]})")
+        cells = {}
+        for name in stored.get_all_result_keys():
+            _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
+            if workload in catalogue.workloads():
+                self._fill(cells, stored, name, workload, benchmark, known)
+        changed = changed_since(self.root, stored.commit_hash)
+        for cell in cells.values():
+            recipe = _recipe(cell["workload"], cell["technique"])
+            cell |= {
+                "machine": path.parent.name,
+                "commit": stored.commit_hash,
+                "environment": stored.env_name,
+                "stale": recipe is None or bool(changed & sources(recipe)),
+            }
+        return [cell for cell in cells.values() if cell["status"]]
+
+    def _fill(self, cells, stored, name, workload, benchmark, known):
+        """Adds one benchmark's values to the cells that they belong to."""
+        params = stored.get_result_params(name)
+        values = stored.get_result_value(name, params)
+        statistics = stored.get_result_stats(name, params)
+        for param, value, stats in zip(itertools.product(*params), values, statistics, strict=True):
+            technique, *size = map(ast.literal_eval, param)
+            sizes = size or catalogue.workload_module(workload).SIZES
+            for size in sizes:
+                cell = cells.setdefault((workload, technique, size), _empty(workload, technique, size))
+                if benchmark == "track_conditions":
+                    if value in known:
+                        _apply(cell, known[value])
+                elif benchmark == "track_first_result" and size != sizes[0]:
+                    continue
+                elif value is None:
+                    cell["status"] = cell["status"] or "failed"
+                elif not math.isnan(value):
+                    cell["status"] = "ok"
+                    if benchmark in SCALARS:
+                        cell[SCALARS[benchmark]] = value
+                    elif benchmark in TIMED:
+                        figure = TIMED[benchmark]
+                        cell[f"{figure}_s"] = value
+                        for key, ours in STATISTICS.items():
+                            cell[f"{figure}_{ours}"] = (stats or {}).get(key)
+
+
+def _empty(workload, technique, size):
+    recipe = _recipe(workload, technique)
+    return {
+        "workload": workload,
+        "technique": technique,
+        "framework": recipe.framework if recipe else technique,
+        "lane": "tuned" if technique.endswith("_tuned") else "idiomatic",
+        "math": "IEEE",
+        "device": None,
+        "driver": None,
+        "cuda": None,
+        "clock": None,
+        "versions": None,
+        "size": size,
+        "status": None,
+        "reason": None,
+    }
+
+
+def _apply(cell, found):
+    """The conditions of a line of conditions.jsonl, as a cell has them."""
+    recipe = _recipe(cell["workload"], cell["technique"])
+    wanted = ("python", *(recipe.packages if recipe else found["versions"]))
+    cell |= {key: found[key] for key in ("device", "driver", "cuda", "clock", "math")}
+    cell["device_copy_bandwidth_gb_per_s"] = found["copy_bandwidth_gb_per_s"]
+    cell["versions"] = ", ".join(found["versions"][module] for module in wanted if module in found["versions"])
+    status, reason = found["reasons"].get(str(cell["size"]), (None, None))
+    if status:
+        cell |= {"status": status, "reason": reason}
+
+
+class Writer:
+    """Adds cells to the file of this machine, commit and environment, each as soon as it is measured."""
+
+    def __init__(self, store, machine_name=None, resume=False):
+        """``resume``: keeps the stored sizes of a recipe that are not measured again; else they are forgotten, as they
+        may come from other versions."""
+        from asv import environment
+        from asv import machine as asv_machine
+        from asv_runner import discovery
+
+        self.store = store
+        self.resume = resume
+        self.commit = store.repo.get_hash_from_name("HEAD")
+        self._refuse_what_is_not_committed()
+        machine_name = machine_name or asv_machine.Machine.get_unique_machine_name()
+        defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
+        if machine.gpus():
+            defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
+        self.machine = asv_machine.Machine()
+        self.machine.__dict__.update(defaults)
+        env = environment.ExistingEnvironment(store.config, sys.executable, {}, {})
+        self.python, self.environment = env.python, env.name
+        text = io.StringIO()
+        discovery.list_benchmarks(store.config.benchmark_dir, text)
+        self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
+        self.seen = {}  # (workload, technique) -> {size: (status, reason)} of this run
+
+    def _refuse_what_is_not_committed(self):
+        root = self.store.root
+        if _git(root, "status", "--porcelain", "--", "recipes", "kernels", "gpu_cookbook"):
+            raise StoreError("A stored figure belongs to a commit: commit recipes/, kernels/ and gpu_cookbook/ first.")
+        for file in (root / "recipes").rglob("*.py"):
+            installed = catalogue.FOLDER / file.relative_to(root / "recipes")
+            if not installed.exists() or installed.read_bytes() != file.read_bytes():
+                raise StoreError(
+                    f"The gpu-cookbook that is installed is not the one of {root}: pip install --editable {root}"
+                )
+
+    def done(self):
+        """{(workload, technique, size)} with a figure of this commit, machine and environment."""
+        cells, _ = self.store.load()
+        mine = (self.machine.machine, self.commit, self.environment)
+        return {
+            (cell["workload"], cell["technique"], cell["size"])
+            for cell in cells
+            if (cell["machine"], cell["commit"], cell["environment"]) == mine and cell["status"] == "ok"
+        }
+
+    def add(self, recipe, cell):
+        """Stores one cell. ``cell["samples"]`` are the seconds of each call, from which asv computes its statistics."""
+        from asv import util
+
+        key = (recipe.workload, recipe.technique)
+        first = key not in self.seen
+        reasons = self.seen.setdefault(key, {})
+        if cell["status"] != "ok":
+            reasons[cell["size"]] = (cell["status"], cell["reason"])
+        with self._locked():
+            stored = self._results()
+            if first and not self.resume:
+                for size, benchmark in itertools.product(
+                    catalogue.workload_module(recipe.workload).SIZES, (*TIMED, *SCALARS)
+                ):
+                    self._put(stored, recipe, benchmark, {"size": size, "status": "skipped"}, None)
+            number = conditions.record(
+                self.store.folder, recipe, cell["device"], cell.get("device_copy_bandwidth_gb_per_s"), reasons
+            )
+            self._put(stored, recipe, "track_conditions", None, number)
+            for benchmark, figure in TIMED.items():
+                self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), cell.get("samples", {}).get(figure))
+            for benchmark, figure in SCALARS.items():
+                if benchmark != "track_first_result" or figure in cell or cell["status"] != "ok":
+                    self._put(stored, recipe, benchmark, cell, cell.get(figure))
+            self._save(stored)
+            util.write_json(str(self.store.folder / "benchmarks.json"), self.benchmarks, 2)
+
+    def _put(self, stored, recipe, benchmark, cell, value, samples=None):
+        from asv import runner
+
+        described = self.benchmarks.get(f"workloads.{recipe.workload}.{benchmark}")
+        if described is None:  # random_subset_mean has no transfer
+            return
+        wanted = [repr(recipe.technique), *([repr(cell["size"])] if len(described["params"]) == 2 else [])]
+        combinations = list(itertools.product(*described["params"]))
+        index = combinations.index(tuple(wanted))
+        empty = [math.nan] * len(combinations)
+        if value is None:  # asv has null for what failed, NaN for what does not run or is not measured
+            value = None if cell["status"] in ("failed", "refused") else math.nan
+        result = runner.BenchmarkResult(
+            result=[*empty[:index], value, *empty[index + 1 :]],
+            samples=[samples if i == index else None for i in range(len(empty))],
+            number=[1 if i == index and samples else None for i in range(len(empty))],
+            errcode=0,
+            stderr="",
+            profile=None,
+        )
+        stored.add_result(described, result, selected_idx={index})
+
+    def _results(self):
+        from asv import results
+
+        params = dict(self.machine.__dict__) | {"python": self.python}
+        stored = results.Results(
+            params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
+        )
+        stored.load_data(str(self.store.folder))
+        return stored
+
+    def _save(self, stored):
+        """In one step: whoever is killed here leaves the old file or the new one."""
+        with tempfile.TemporaryDirectory(dir=self.store.folder, prefix=".") as folder:
+            self.machine.save(folder)
+            stored.save(folder)
+            for file in sorted(Path(folder, self.machine.machine).iterdir(), reverse=True):
+                target = self.store.folder / self.machine.machine / file.name
+                target.parent.mkdir(exist_ok=True)
+                file.replace(target)
+
+    @contextlib.contextmanager
+    def _locked(self):
+        self.store.folder.mkdir(parents=True, exist_ok=True)
+        with (self.store.folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _root():
+    """The clone that the current folder is in."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
+            return folder
+    raise StoreError("Stored results are part of a clone of GPU Cookbook: run this inside of one.")
+
+
+def _git(root, *arguments):
+    """What git prints; nothing if it fails."""
+    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@cache
+def changed_since(root, commit):
+    """The files of recipes/ and kernels/ that are not what they were at that commit."""
+    return frozenset(_git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines())
+
+
+def sources(recipe):
+    """The recipe's file and its kernels', as git names them."""
+    kernels = re.findall(r'"kernels" / "([^"]+)"', recipe.path.read_text(encoding="utf-8"))
+    return {f"recipes/{recipe.workload}/{recipe.path.name}", *(f"kernels/{name}" for name in kernels)}
+
+
+@cache
+def _recipe(workload, technique):
+    return next(
+        (r for r in catalogue.recipes() if (r.workload, r.technique) == (workload, technique)),
+        None,
+    )
+
+
+def _first_line(error):
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

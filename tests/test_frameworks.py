@@ -1,0 +1,101 @@
+"""gpu_cookbook/frameworks.toml: every question is answered once, and what it claims of recipes is in them."""
+
+import datetime
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import gpu_cookbook
+from gpu_cookbook import catalogue
+
+DATA = tomllib.loads((Path(gpu_cookbook.__file__).parent / "frameworks.toml").read_text(encoding="utf-8"))
+TABLES = {name: DATA[name] for name in ("frameworks", "engines")}
+RECIPES = {f"{recipe.workload}/{recipe.path.name}": recipe for recipe in catalogue.recipes()}
+KINDS = ("recipes", "no", "documented", "text")
+
+rows = [(name, table, row) for name, table in TABLES.items() for row in table["row"]]
+answers = [
+    pytest.param(row, answer, id=f"{name}-{row['name']}-{question}")
+    for name, _, row in rows
+    for question, answer in row["can"].items()
+]
+yes = [answer for answer in answers if "recipes" in answer.values[1]]
+
+
+def code(recipe):
+    """Without the docstring, and without the check at the end, which NumPy does."""
+    source = recipe.path.read_text(encoding="utf-8")
+    return source.split('"""', 2)[2].partition('if __name__ == "__main__":')[0]
+
+
+def test_the_data_are_two_tables_and_the_day_of_checking():
+    assert list(DATA) == ["checked", *TABLES]
+    assert type(DATA["checked"]) is datetime.date
+    assert all(set(table) == {"title", "questions", "row"} for table in TABLES.values())
+
+
+def test_the_tables_have_the_rows_that_they_are_for():
+    names = {name: " ".join(row["name"] for row in table["row"]) for name, table in TABLES.items()}
+    assert names == {
+        "frameworks": "PyCUDA PyOpenCL Numba CuPy PyTorch Dask cuDF Modin cuML scikit-cuda",
+        "engines": "multiprocessing joblib Dask Ray",
+    }
+
+
+@pytest.mark.parametrize(("name", "table", "row"), rows, ids=[f"{name}-{row['name']}" for name, _, row in rows])
+def test_a_row_answers_every_question(name, table, row):
+    assert list(row["can"]) == list(table["questions"])
+    assert set(row) - {"status"} == {"name", "module", "home", "can"}
+    if "status" in row:
+        assert set(row["status"]) == {"text", "sources"}
+        check_words(row["status"])
+    check_address(row["home"])
+
+
+@pytest.mark.parametrize(("row", "answer"), answers)
+def test_an_answer_is_of_one_kind_and_has_its_proof(row, answer):
+    (kind,) = [kind for kind in KINDS if kind in answer]
+    proof = "evidence" if kind == "recipes" else "sources"
+    assert set(answer) - {"note"} == {kind, proof}
+    assert answer[kind] and answer[proof]
+    check_words(answer)
+
+
+def check_words(answer):
+    for key in ("no", "documented", "text", "note"):
+        assert len(answer.get(key, "")) <= 60
+    for source in answer.get("sources", ()):
+        check_address(source)
+
+
+def check_address(url):
+    assert re.fullmatch(r"https://[\w-]+(\.[\w-]+)+/\S*", url), url
+
+
+@pytest.mark.parametrize(("row", "answer"), yes)
+def test_the_recipes_of_a_yes_prove_it(row, answer):
+    for name in answer["recipes"]:
+        assert RECIPES[name].framework == row["name"]
+        assert re.search(rf"(?m)^(import|from) {row['module']}\b", code(RECIPES[name])), f"{name}: {row['module']}"
+        assert re.search(answer["evidence"], code(RECIPES[name])), f"{name}: {answer['evidence']}"
+
+
+@pytest.mark.parametrize(("question", "suffix"), [("cuda_c", "cu"), ("opencl_c", "cl")])
+def test_a_kernel_in_c_is_one_of_that_language(question, suffix):
+    names = [name for row in TABLES["frameworks"]["row"] for name in row["can"][question].get("recipes", ())]
+    assert names
+    for name in names:
+        assert re.search(rf'KERNEL = .* / "kernels" / "\w+\.{suffix}"', code(RECIPES[name])), name
+
+
+@pytest.mark.parametrize("row", TABLES["frameworks"]["row"], ids=lambda row: row["name"])
+def test_the_install_command_is_that_of_a_recipe(row):
+    commands = {recipe.install for recipe in RECIPES.values() if recipe.framework == row["name"]}
+    assert not commands or row["can"]["install"]["text"] in commands
+
+
+def test_without_a_gpu_means_that_the_recipe_runs_on_a_cpu():
+    names = [name for row in TABLES["frameworks"]["row"] for name in row["can"]["cpu"].get("recipes", ())]
+    assert {RECIPES[name].runs_on for name in names} == {"CPU", "OpenCL device", "NVIDIA GPU or CPU"}
