@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from gpu_cookbook import catalogue, conditions, machine, measure, runner
 from gpu_cookbook.worker import Loader
@@ -66,7 +67,7 @@ def _figure(workload, technique, size, name):
     if cell["status"] in ("failed", "refused"):
         raise RuntimeError(cell["reason"])
     if name not in cell:
-        raise NotImplementedError(cell["reason"] or cell.get("device_reason"))
+        raise SkipNotImplemented(cell["reason"] or cell.get("device_reason") or "no NVIDIA GPU takes part")
     return cell[name]
 
 
@@ -102,10 +103,15 @@ def _suite(workload):
             (cell,) = runner.run(recipe, "check", [module.AWKWARD[1]])
             return conditions.record(RESULTS, recipe, cell["device"])
 
-        def setup_cell(technique, size):
+        def runs_here(technique, size=None):
+            _recipe(workload, technique, size)
+
+        def prepared(technique, size):
             _prepare(workload, technique, size)
 
-        time_resident.setup = setup_cell
+        time_resident.setup = prepared
+        for track in (track_device_time, track_first_result, track_peak_device_memory, track_conditions):
+            track.setup = runs_here
         track_device_time.unit = track_first_result.unit = "seconds"
         track_peak_device_memory.unit = "bytes"
         track_first_result.params = track_conditions.params = (techniques,)
@@ -116,9 +122,9 @@ def _suite(workload):
             def time_transfer(self, technique, size):
                 _prepared["calls"].there_and_back()
 
-            time_transfer.setup = setup_cell
+            time_transfer.setup = prepared
 
-        del setup_cell
+        del prepared, runs_here, track
 
     Suite.__name__ = Suite.__qualname__ = workload
     return Suite
