@@ -9,10 +9,11 @@ BIN := $(VENV)/bin
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 
-.PHONY: help compare check list doctor test lint clean
+.PHONY: help compare bench check list doctor test lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
+	@echo "make bench     set up, then compare, keep the figures in benchmarks/results, and show the tables"
 	@echo "make check     set up, then only check"
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
@@ -21,6 +22,10 @@ help:
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook $@
+
+bench: $(VENV)/installed-$(EXTRA)
+	$(BIN)/gpu-cookbook compare --save
+	$(BIN)/gpu-cookbook tables
 
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest

@@ -101,7 +101,7 @@ def _suite(workload):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
             recipe = _recipe(workload, technique)
             (cell,) = runner.run(recipe, "check", [module.AWKWARD[1]])
-            return conditions.record(RESULTS, recipe, cell["device"])
+            return conditions.record(RESULTS, recipe, cell)
 
         def runs_here(technique, size=None):
             _recipe(workload, technique, size)

@@ -47,6 +47,16 @@ def main():
         signal.signal(name, signal.default_int_handler)  # as Ctrl-C: what was measured is kept, no process left
 
 
+class TableFormat(enum.StrEnum):
+    """How stored results are written."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+    html = "html"
+
+
 Workloads = Annotated[
     list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads. All, if left out.")
 ]
@@ -260,7 +270,7 @@ def compare(
     if done:
         print(f"{len(done)} cells are stored already", file=sys.stderr)
     cells = []
-    interrupted = False
+    interrupted = unsaved = False
     with progress() as bar:
         task = bar.add_task("measuring the copy bandwidth", total=sum(len(left) for _, left in jobs))
 
@@ -272,14 +282,16 @@ def compare(
             probes = runner.probe([recipe for recipe, _ in jobs])
             for recipe, left in jobs:
                 for cell in runner.run(recipe, "measure", left, probes, started):
-                    if writer:
-                        writer.add(recipe, cell)
-                    cell.pop("samples", None)
                     cells.append(cell)
+                    samples = cell.pop("samples", {})
+                    if writer:
+                        writer.add(recipe, cell, samples)
                     bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
             runner.stop_all()
+        except OSError as error:  # StoreError is one; or the disk is full
+            unsaved = error
     report.complete(cells)
     text = written(cells, form, to_file=output is not None)
     if output:
@@ -290,7 +302,56 @@ def compare(
         out.print(report.tables(cells, out.width))
     else:
         sys.stdout.write(text)
+    if unsaved:
+        fail(f"Stopped: {unsaved}")
     leave(cells, interrupted)
+
+
+@app.command()
+def tables(
+    machines: Annotated[
+        list[str] | None, typer.Option("--machine", metavar="M", help="Only this machine. Twice: what differs.")
+    ] = None,
+    commits: Annotated[
+        list[str] | None,
+        typer.Option("--commit", metavar="C", help="This commit, not each machine's newest. Twice: what has changed."),
+    ] = None,
+    environments: Annotated[
+        list[str] | None,
+        typer.Option("--environment", metavar="E", help="Only this one of asv's environments. Twice: what differs."),
+    ] = None,
+    workloads: Annotated[
+        list[str] | None, typer.Option("--workload", metavar="W", help="Only this workload. Can be repeated.")
+    ] = None,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
+):
+    """Show what is stored under benchmarks/results, and what frameworks and parallel engines can do.
+
+    With two machines, commits or environments: the first beside the second, and whether they really differ. Exits with
+    1 if a result file cannot be used.
+    """
+    from gpu_cookbook import store  # asv takes longer to import than 'list' may
+    from gpu_cookbook import tables as drawing
+
+    choose(workloads, ())
+    try:
+        stored = store.Store()
+        cells, complaints = stored.load()
+        sides = store.select(cells, machines, commits, environments)
+    except store.StoreError as error:
+        fail(str(error))
+    sides = [[c for c in side if not workloads or c["workload"] in workloads] for side in sides]
+    found = drawing.change(*sides) if len(sides) == 2 else [*drawing.measured(sides[0]), *drawing.abilities()]
+    if form is TableFormat.table:
+        out = console()
+        out.print(drawing.terminal(found, out.width))
+    else:
+        write = {"markdown": drawing.as_markdown, "csv": drawing.as_csv, "json": drawing.as_json}
+        sys.stdout.write(write.get(form, drawing.as_html)(found))
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    if complaints:
+        raise typer.Exit(1)
 
 
 def writer_for(save, machine_name, resume, sizes):

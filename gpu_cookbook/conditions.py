@@ -13,11 +13,12 @@ from gpu_cookbook import catalogue, machine
 FILE = "conditions.jsonl"
 
 
-def record(folder, recipe, device, copy_bandwidth_gb_per_s=None, reasons=None):
-    """The number of the line in ``folder`` that says under which conditions this recipe runs here; added if it is new.
+def record(folder, recipe, cell, reasons=None):
+    """The number of the line in ``folder`` that says under which conditions this recipe's cell ran; added if it is new.
 
-    ``reasons``: {size: [status, reason]} of the cells without a figure.
+    ``reasons``: {size: (status, reason)} of the recipe's cells without a figure.
     """
+    device = cell["device"]
     nvidia = machine.nvidia() if device else None
     line = {
         "device": device,
@@ -25,7 +26,8 @@ def record(folder, recipe, device, copy_bandwidth_gb_per_s=None, reasons=None):
         "cuda": nvidia and ".".join(map(str, nvidia.cuda)),
         "clock": nvidia and machine.clock(),
         "math": recipe.math or "IEEE",
-        "copy_bandwidth_gb_per_s": copy_bandwidth_gb_per_s,
+        "copy_bandwidth_gb_per_s": cell.get("device_copy_bandwidth_gb_per_s"),
+        "cache_bytes": cell.get("device_cache_bytes"),
         "versions": versions() if device else {},
         "reasons": {str(size): list(reason) for size, reason in (reasons or {}).items()},
     }

@@ -31,7 +31,7 @@ STATISTICS = {
 }
 
 
-class StoreError(Exception):
+class StoreError(OSError):
     """Results cannot be stored or found; the message says what to do."""
 
 
@@ -47,6 +47,7 @@ class Store:
         self.config.benchmark_dir = str(self.root / "benchmarks")
         self.config.results_dir = str(self.root / "benchmarks" / "results")
         self.folder = Path(self.config.results_dir)
+        self.scratch = self.root / ".asv"  # asv's own, which git ignores
         self.repo = repo.get_repo(self.config)
 
     def load(self):
@@ -83,6 +84,7 @@ class Store:
             cell |= {
                 "machine": path.parent.name,
                 "commit": stored.commit_hash,
+                "date": stored.date,
                 "environment": stored.env_name,
                 "stale": recipe is None or bool(changed & sources(recipe)),
             }
@@ -116,6 +118,44 @@ class Store:
                             cell[f"{figure}_{ours}"] = (stats or {}).get(key)
 
 
+def select(cells, machines=None, commits=None, environments=None):
+    """[cells] of one run a machine, or [before, after] where two machines, commits or environments are named.
+
+    A run is what was measured on one machine, at one commit, in one environment; without a commit the newest one. A
+    StoreError names the known ones where nothing fits.
+    """
+    named = {"machine": machines or (), "commit": commits or (), "environment": environments or ()}
+    for key, wanted in named.items():
+        if len(wanted) > 2:
+            raise StoreError(f"--{key} may be given twice at most, to compare two.")
+        for word in wanted:
+            if not any(_fits(cell, key, word) for cell in cells):
+                known = sorted({cell[key][:8] if key == "commit" else cell[key] for cell in cells})
+                there = f"There are: {', '.join(known)}." if known else "None are stored yet: compare --save."
+                raise StoreError(f"No results of {key} '{word}'. {there}")
+    double = [key for key, wanted in named.items() if len(wanted) == 2]
+    if len(double) > 1:
+        raise StoreError(f"Compare two of one kind: --{' and --'.join(double)} were both given twice.")
+    sides = range(2 if double else 1)
+    return [
+        _newest(cells, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
+        for side in sides
+    ]
+
+
+def _fits(cell, key, word):
+    return cell[key].startswith(word) if key == "commit" else cell[key] == word
+
+
+def _newest(cells, wanted):
+    mine = [cell for cell in cells if all(_fits(cell, key, word) for key, word in wanted.items())]
+    newest = {}
+    for cell in mine:
+        run = (cell["date"], cell["commit"], cell["environment"])
+        newest[cell["machine"]] = max(run, newest.get(cell["machine"], run))
+    return [c for c in mine if (c["date"], c["commit"], c["environment"]) == newest[c["machine"]]]
+
+
 def _empty(workload, technique, size):
     recipe = _recipe(workload, technique)
     return {
@@ -141,6 +181,7 @@ def _apply(cell, found):
     wanted = ("python", *(recipe.packages if recipe else found["versions"]))
     cell |= {key: found[key] for key in ("device", "driver", "cuda", "clock", "math")}
     cell["device_copy_bandwidth_gb_per_s"] = found["copy_bandwidth_gb_per_s"]
+    cell["device_cache_bytes"] = found["cache_bytes"]
     cell["versions"] = ", ".join(found["versions"][module] for module in wanted if module in found["versions"])
     status, reason = found["reasons"].get(str(cell["size"]), (None, None))
     if status:
@@ -172,6 +213,7 @@ class Writer:
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
+        self._results()  # found out now, not after the measuring
         self.seen = {}  # (workload, technique) -> {size: (status, reason)} of this run
 
     def _refuse_what_is_not_committed(self):
@@ -195,33 +237,28 @@ class Writer:
             if (cell["machine"], cell["commit"], cell["environment"]) == mine and cell["status"] == "ok"
         }
 
-    def add(self, recipe, cell):
-        """Stores one cell. ``cell["samples"]`` are the seconds of each call, from which asv computes its statistics."""
-        from asv import util
-
+    def add(self, recipe, cell, samples):
+        """Stores one cell. ``samples``: {figure: seconds of each call}, from which asv computes its statistics."""
         key = (recipe.workload, recipe.technique)
         first = key not in self.seen
+        sizes = catalogue.workload_module(recipe.workload).SIZES
         reasons = self.seen.setdefault(key, {})
         if cell["status"] != "ok":
             reasons[cell["size"]] = (cell["status"], cell["reason"])
         with self._locked():
             stored = self._results()
             if first and not self.resume:
-                for size, benchmark in itertools.product(
-                    catalogue.workload_module(recipe.workload).SIZES, (*TIMED, *SCALARS)
-                ):
+                for size, benchmark in itertools.product(sizes, (*TIMED, *SCALARS)):
                     self._put(stored, recipe, benchmark, {"size": size, "status": "skipped"}, None)
-            number = conditions.record(
-                self.store.folder, recipe, cell["device"], cell.get("device_copy_bandwidth_gb_per_s"), reasons
-            )
+            number = conditions.record(self.store.folder, recipe, cell, reasons)
             self._put(stored, recipe, "track_conditions", None, number)
             for benchmark, figure in TIMED.items():
-                self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), cell.get("samples", {}).get(figure))
+                self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), samples.get(figure))
             for benchmark, figure in SCALARS.items():
-                if benchmark != "track_first_result" or figure in cell or cell["status"] != "ok":
+                # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
+                if benchmark != "track_first_result" or figure in cell or cell["size"] == sizes[0]:
                     self._put(stored, recipe, benchmark, cell, cell.get(figure))
             self._save(stored)
-            util.write_json(str(self.store.folder / "benchmarks.json"), self.benchmarks, 2)
 
     def _put(self, stored, recipe, benchmark, cell, value, samples=None):
         from asv import runner
@@ -252,23 +289,33 @@ class Writer:
         stored = results.Results(
             params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
         )
-        stored.load_data(str(self.store.folder))
+        try:
+            stored.load_data(str(self.store.folder))
+        except Exception as error:  # whatever a broken file does to asv's reader
+            name = f"{self.machine.machine}/{self.commit[:8]}-{self.environment}.json"
+            raise StoreError(
+                f"{self.store.folder / name} cannot be read ({_first_line(error)}): mend it, or move it away."
+            ) from error
         return stored
 
     def _save(self, stored):
-        """In one step: whoever is killed here leaves the old file or the new one."""
-        with tempfile.TemporaryDirectory(dir=self.store.folder, prefix=".") as folder:
+        """Each file in one step: whoever is killed here leaves the old one or the new one."""
+        from asv import util
+
+        with tempfile.TemporaryDirectory(dir=self.store.scratch) as folder:
+            util.write_json(f"{folder}/benchmarks.json", self.benchmarks, 2)  # asv's list of the suite
             self.machine.save(folder)
             stored.save(folder)
-            for file in sorted(Path(folder, self.machine.machine).iterdir(), reverse=True):
-                target = self.store.folder / self.machine.machine / file.name
+            for file in Path(folder).rglob("*.json"):
+                target = self.store.folder / file.relative_to(folder)
                 target.parent.mkdir(exist_ok=True)
                 file.replace(target)
 
     @contextlib.contextmanager
     def _locked(self):
-        self.store.folder.mkdir(parents=True, exist_ok=True)
-        with (self.store.folder / ".lock").open("w") as lock:
+        for folder in (self.store.folder, self.store.scratch):
+            folder.mkdir(parents=True, exist_ok=True)
+        with (self.store.scratch / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

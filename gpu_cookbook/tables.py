@@ -1,7 +1,7 @@
-"""The tables that compare: measured, what frameworks and engines can do, what has changed; and each as text.
+"""The tables that compare: what was measured, what frameworks and engines can do, what has changed; each as text.
 
-Pure functions: cells in, Tables out, a Table as text. A Table has the words that people read and, beside them, ``data``:
-the same as records for programs, with every digit. CSV and JSON are those; the other formats are the words.
+Pure functions: cells in, Tables out, a Table as text. A Table has the words that people read and, beside them, the same
+as records for programs, with every digit and the units in the names: CSV and JSON are the records.
 """
 
 import html
@@ -21,58 +21,69 @@ from rich.text import Text
 from gpu_cookbook import catalogue, report
 
 TIMED = ("resident", "device", "transfer")
-FIGURES = {  # the key in a cell, its name in the data, how it is written, what it is
+FIGURES = {  # figure: its key in a cell, its name in a record, how it is written, what it is
     "resident": ("resident_s", "value_s", report.seconds, "data on the device, one synchronised call"),
     "device": ("device_s", "value_s", report.seconds, "the device's own clock, its queue kept full"),
     "transfer": ("transfer_s", "value_s", report.seconds, "host arrays in, host result out"),
     "first result": ("first_result_s", "value_s", report.seconds, "a fresh process with empty caches"),
-    "memory": (
-        "peak_device_memory_bytes",
-        "value_bytes",
-        lambda value: f"{report.digits(value / 2**30)} GiB",
-        "peak on the GPU",
-    ),
-    "bandwidth": (
-        "bandwidth_gb_per_s",
-        "value_gb_per_s",
-        report.digits,
-        "GB/s of what must move at least, in the device's time where there is one "
-        "(share of this device's copy bandwidth, where the data exceed its cache)",
-    ),
+    "memory": ("peak_device_memory_bytes", "value_bytes", lambda v: f"{report.digits(v / 2**30)} GiB", "peak on GPUs"),
+    "bandwidth": ("bandwidth_gb_per_s", "value_gb_per_s", report.digits, "GB/s that must move (share of a copy's)"),
 }
-SPREADS = (("ci99_a_s", "ci99_b_s"), ("q1_s", "q3_s"))  # of the median, the narrower first; of the samples
+CI99, QUARTILES = ("ci99_a_s", "ci99_b_s"), ("q1_s", "q3_s")  # of the median, which is the narrower; of the samples
+WRONG = ("failed", "refused")
 RUN = ("machine", "environment", "commit")
 FACTS = (*RUN, "device", "driver", "cuda", "clock")
+COPYING = "device_copy_bandwidth_gb_per_s"
+CELL = ("workload", "technique", "framework", "lane", "math", "size", "status", "reason", "stale", "versions", COPYING)
 LEGEND = (
     "* best of its lane. = tied with the best: their 99 % intervals, or their middle halves where no interval is "
-    "stored, overlap; a first result and a peak of memory are one measurement, without a spread. ~ noisy: half of the "
-    f"samples spread over more than {report.NOISY:.0%} of the median. † stale: the recipe or its kernel has changed "
-    "since. – not measured, for a reason below the workload's last table."
+    "stored, overlap. First results and peaks of memory are single measurements, without a spread. ~ noisy: half of "
+    f"the samples spread over more than {100 * report.NOISY:.0f} %. † stale: the recipe or its kernel has changed "
+    "since. – not measured: the reasons stand below the workload's last table."
 )
-FACTOR = 1.1  # asv's: what changed less is called the same
+FACTOR = 1.1  # asv's
 VERDICTS = (
-    f"faster, slower: the 99 % intervals do not overlap, and the medians differ by more than {FACTOR - 1:.0%}. "
-    f"same: the intervals leave no room for {FACTOR - 1:.0%}. cannot tell: everything else. In brackets the ratios "
-    "that the intervals leave room for. They know the samples of one process each: what differs from one start to the "
-    "next is not in them."
+    f"faster, slower: the 99 % intervals do not overlap, and the medians differ by more than a factor of {FACTOR}. "
+    f"same: the intervals leave no room for a factor of {FACTOR}. cannot tell: all else. why: the ratios that the "
+    "intervals leave room for; they come from the samples of one process, and know nothing of how the next differs."
 )
 ANSWERS = {"recipes": "✓", "no": "✗", "documented": "○", "text": ""}
-WRAP = 20  # characters that a column of words needs before it moves below
+WRAP = 20  # characters that a column of words wants before it moves below
 STYLES = {
-    **dict.fromkeys(("best", "tie", "faster"), Style.parse("bold green")),
+    **dict.fromkeys(("best", "tie", "faster", "recipes"), Style.parse("green")),
     **dict.fromkeys(("bad", "slower"), Style.parse("red")),
     **dict.fromkeys(("no", "note"), Style(dim=True)),
-    "recipes": Style.parse("green"),
 }
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>GPU Cookbook: tables</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }
+table { border-collapse: collapse; margin-top: 2rem; }
+caption { font-weight: bold; text-align: left; white-space: nowrap; }
+th, td { padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }
+tbody th { font-weight: normal; }
+.r { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.bad, .slower { color: light-dark(#b3261e, #f2867e); }
+.recipes, .faster { color: light-dark(#146c2e, #7fd196); }
+p { max-width: 60rem; }
+</style>
+<body>
+"""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in one place of a table, or below it. ``mark`` says what it means: the formats' colours follow."""
+    """What stands in one place of a table, or below it. ``mark`` is what it means, for colours."""
 
     text: str = ""
     mark: str = ""
-    links: tuple[tuple[str, str], ...] = ()  # (label, address); a recipe's address is relative to the repository
+    links: tuple[tuple[str, str], ...] = ()  # (label, address); a recipe's is relative to the repository's root
 
 
 @dataclass(frozen=True)
@@ -82,132 +93,94 @@ class Table:
     title: str
     head: tuple[str, ...]
     align: str
-    rows: tuple[tuple[Entry, ...], ...]
-    notes: tuple[Entry, ...]
-    data: tuple[dict, ...]
+    rows: list[tuple[Entry, ...]]
+    notes: list[Entry]
+    records: list[dict]
 
 
 def measured(cells):
-    """Technique × size, a table for each workload and figure. Cells of several machines, environments or commits never
-    share one. The reasons stand below a workload's last table, how it was measured below a run's."""
+    """Technique × size, a table for each workload and figure; cells of two machines, environments or commits never
+    share one. Why something is missing stands below a workload's last table, how all was measured below a run's."""
     tables = []
-    for run in _grouped([_rates(cell) | cell for cell in cells], *RUN):
+    for run in _grouped([cell | _bandwidth(cell) for cell in cells], *RUN):
+        name = _name(run, cells)
+        if len({cell["workload"] for cell in run}) > 1:
+            tables.append(_overview(run, name))
         for mine in _grouped(run, "workload"):
-            found = [_figure(mine, figure, _name(run, cells)) for figure in FIGURES]
+            found = [_figure(mine, figure, name) for figure in FIGURES]
             tables += [table for table in found if table.rows or table is found[0]]
-            tables[-1] = replace(tables[-1], notes=tables[-1].notes + tuple(_reasons(mine)))
-        last = (Entry(LEGEND, "note"), Entry(f"Measured with {_provenance(run)}.", "note"))
-        tables[-1] = replace(tables[-1], notes=tables[-1].notes + last)
+            _below(tables, _reasons(mine))
+        _below(tables, [Entry(LEGEND, "note"), _provenance("Measured", run)])
     return tables
 
 
 def change(before, after):
     """Two commits, machines or environments side by side, a table for each workload and timed figure.
 
-    Each verdict follows `asv compare`: its test for a difference, of the 99 % intervals of the medians, and its factor.
+    The verdicts are those of `asv compare`, by its test of the medians' 99 % intervals and its factor, but for what it
+    calls unchanged, which is two things:
 
-    faster, slower: the intervals do not overlap, and the medians differ by more than the factor 1.1.
-    same: whichever values within the intervals are the true ones, the change is less than the factor 1.1.
-    cannot tell: neither is shown, since the intervals are too wide; or one side has no time, or no interval: the row
-    says which. asv would call all of these unchanged.
+    faster, slower: the intervals do not overlap, and the medians differ by more than a factor of 1.1.
+    same: wherever in the intervals the true medians are, they differ by less than a factor of 1.1.
+    cannot tell: neither, the intervals are too wide; or one side has no time or no interval, and the row says which.
     """
     sides = [{(c["workload"], c["technique"], c["size"]): c for c in side} for side in (before, after)]
+    names = f"{_name(before, after)} → {_name(after, before)}"
     tables = []
     for mine in _grouped([*before, *after], "workload"):
-        keys = sorted({(c["workload"], c["technique"], c["size"]) for c in mine})
-        keys.sort(key=lambda key: key[1] != "numpy")
+        keys = dict.fromkeys((c["workload"], c["technique"], c["size"]) for c in mine)
         for figure in TIMED:
-            rows, data = [], []
-            for key in keys:
-                pair = [side.get(key) for side in sides]
-                told = figure == "resident" and any(c and c["status"] in ("failed", "refused") for c in pair)
-                if not told and all(_value(c, figure) is None for c in pair):
-                    continue
-                verdict, why = _verdict(*pair, figure)
-                values = [_value(c, figure) for c in pair]
-                ratio = None if None in values else values[1] / values[0]
-                bad = any(c and c["status"] in ("failed", "refused") for c in pair)
-                rows.append(
-                    (
-                        Entry(key[1]),
-                        Entry(_label(key[0], key[2])),
-                        *(_entry(c, figure) for c in pair),
-                        Entry("" if ratio is None else f"×{report.digits(ratio)}", verdict),
-                        Entry(f"{verdict} ({why})", "bad" if bad else verdict),
-                    )
-                )
-                record = {"table": "change", "workload": key[0], "technique": key[1], "size": key[2], "figure": figure}
-                for when, cell in zip(("before", "after"), pair, strict=True):
-                    record |= {
-                        f"{name}_{when}": (cell or {}).get(name) for name in ("machine", "environment", "commit")
-                    }
-                    record |= {f"{name}_{when}": number for name, number in _numbers(cell or {}, figure).items()}
-                data.append(record | {"ratio_x": ratio, "verdict": verdict, "why": why})
+            pairs = [[side.get(key) for side in sides] for key in keys]
+            rows = [_changed(pair, figure) for pair in pairs if any(_shown(c, figure) for c in pair)]
             if rows:
-                head = ("technique", "size", "before", "after", "ratio", "verdict")
-                title = f"{mine[0]['workload']}, {figure}: {_name(before, after)} → {_name(after, before)}"
-                tables.append(Table(title, head, "lrrrrl", tuple(rows), (), tuple(data)))
-    if tables:
-        notes = [VERDICTS, *_differences(before, after)]
-        notes += [f"Before: {_provenance(before)}.", f"After: {_provenance(after)}."]
-        tables[-1] = replace(tables[-1], notes=tuple(Entry(note, "note") for note in notes))
+                title = f"{mine[0]['workload']}, {figure}: {names}"
+                head = ("technique, size", "before", "after", "ratio", "verdict", "why")
+                tables.append(
+                    Table(title, head, "lrrrll", [row for row, _ in rows], [], [record for _, record in rows])
+                )
+    notes = [Entry(VERDICTS, "note"), *_differences(before, after)]
+    _below(tables, [*notes, _provenance("Before", before), _provenance("After", after)])
     return tables
 
 
-def frameworks():
-    """What a framework can do: each tick has its recipes, each cross its reason and source."""
-    return _abilities("frameworks")
-
-
-def engines():
-    """What a parallel engine can use, likewise."""
-    return _abilities("engines")
-
-
-def _abilities(name):
+def abilities():
+    """What a framework can do, and what a parallel engine can use: each tick has its recipes, each cross its reason."""
     facts = tomllib.loads(Path(__file__).with_name("frameworks.toml").read_text(encoding="utf-8"))
-    table = facts[name]
-    rows, data, notes = [], [], []
-    for row in table["row"]:
-        rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(row["can"][q]) for q in table["questions"])))
-        for question, words in table["questions"].items():
-            answer = row["can"][question]
-            kind = next(kind for kind in ANSWERS if kind in answer)
-            data.append(
-                {
-                    "table": name,
-                    "name": row["name"],
-                    "question": words,
-                    "answer": {"recipes": "yes"}.get(kind, kind),
-                    "text": answer[kind] if kind != "recipes" else None,
-                    "note": answer.get("note"),
-                    "recipes": [f"recipes/{path}" for path in answer.get("recipes", ())],
-                    "sources": answer.get("sources", []),
-                    "checked": facts["checked"].isoformat(),
-                }
-            )
-        if "status" in row:
-            notes.append(Entry(f"{row['name']}: {row['status']['text']}", "note", _sources(row["status"])))
     legend = (
-        "✓ the recipes named do it, and are checked: gpu-cookbook show WORKLOAD TECHNIQUE prints one. ○ its own "
-        f"documentation says so; no recipe here does it. ✗ no. The sources were read on {facts['checked']}."
+        "✓ recipes do it, and are checked: gpu-cookbook show WORKLOAD TECHNIQUE prints one. ○ no recipe does it here, "
+        f"its documentation says so. ✗ no. The sources were read on {facts['checked']}."
     )
-    head = ("", *table["questions"].values())
-    notes = (*notes, Entry(legend, "note"))
-    return Table(table["title"], head, "l" * len(head), tuple(rows), notes, tuple(data))
+    tables = []
+    for name in ("frameworks", "engines"):
+        questions = facts[name]["questions"]
+        rows, notes, records = [], [], []
+        for row in facts[name]["row"]:
+            rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(row["can"][key]) for key in questions)))
+            for key, question in questions.items():
+                record = {"table": name, "name": row["name"], "question": question, "checked": f"{facts['checked']}"}
+                records.append(record | {"answer": _answer(row["can"][key]).mark} | row["can"][key])
+            if "status" in row:
+                notes.append(Entry(f"{row['name']}: {row['status']['text']}", "note", _sources(row["status"])))
+        notes.append(Entry(legend, "note"))
+        head = (name.removesuffix("s"), *questions.values())
+        tables.append(Table(facts[name]["title"], head, "l" * len(head), rows, notes, records))
+    return tables
 
 
 def _answer(answer):
     kind = next(kind for kind in ANSWERS if kind in answer)
-    said = (answer[kind] if kind != "recipes" else "", answer.get("note", ""))
+    words = [answer[key] for key in (kind, "note") if key in answer and key != "recipes"]
     links = [(path.removesuffix(".py").replace("/with_", " "), f"recipes/{path}") for path in answer.get("recipes", ())]
-    text = f"{ANSWERS[kind]} {'; '.join(part for part in said if part)}"
-    return Entry(text.strip(), kind, (*links, *_sources(answer)))
+    return Entry(f"{ANSWERS[kind]} {'; '.join(words)}".strip(), kind, (*links, *_sources(answer)))
 
 
 def _sources(answer):
-    """One is 'source', the next ones are numbered."""
-    return tuple(("source" if n == 1 else str(n), url) for n, url in enumerate(answer.get("sources", ()), 1))
+    return tuple(("source" if n == 1 else str(n), address) for n, address in enumerate(answer.get("sources", ()), 1))
+
+
+def _below(tables, notes):
+    if tables:
+        tables[-1] = replace(tables[-1], notes=[*tables[-1].notes, *notes])
 
 
 def _grouped(cells, *keys):
@@ -217,213 +190,232 @@ def _grouped(cells, *keys):
     return groups.values()
 
 
-def _label(workload, size):
-    return catalogue.workload_module(workload).label(size)
-
-
-def _rates(cell):
-    """The bandwidth, as measure.judge has it: from the device's time where there is one. What asv runs stores none."""
-    moved = catalogue.workload_module(cell["workload"]).bytes_moved(cell["size"])
-    best = cell.get("device_s") or cell.get("resident_s")
-    return {"bandwidth_gb_per_s": moved / best / 1e9} if moved and best else {}
+def _bandwidth(cell):
+    """As measure.judge has it, of the device's time where there is one: what asv itself runs has times only. None where
+    there is more arithmetic than memory to move."""
+    workload = catalogue.workload_module(cell["workload"])
+    moved = workload.bytes_moved(cell["size"])
+    best = _value(cell, _timed(cell, "bandwidth"))
+    if not best or moved < workload.operations(cell["size"]):
+        return {}
+    rate, cache = moved / best / 1e9, cell.get("device_cache_bytes")
+    share = {}
+    if cell.get(COPYING) and cache is not None and moved > 2 * cache:
+        share = {"copy_bandwidth_percent": 100 * rate / cell[COPYING]}
+    return {"bandwidth_gb_per_s": rate} | share
 
 
 def _value(cell, figure):
     return cell.get(FIGURES[figure][0]) if cell and cell["status"] == "ok" else None
 
 
-def _cost(cell, figure):
-    """What ranks a cell, the less the better: a bandwidth by the time that it comes from."""
-    value = _value(cell, figure)
-    if value is None or figure != "bandwidth":
-        return math.inf if value is None else value
-    return cell.get("device_s") or cell["resident_s"]
+def _shown(cell, figure):
+    """Whether the cell has a row in the figure's table; what went wrong has one among the resident times."""
+    return _value(cell, figure) is not None or bool(cell) and cell["status"] in WRONG and figure == "resident"
+
+
+def _timed(cell, figure):
+    """What ranks a figure: the less the better. A bandwidth comes from a time."""
+    return ("device" if cell.get("device_s") else "resident") if figure == "bandwidth" else figure
 
 
 def _spread(cell, figure, ends):
-    """(low, high), or None where it is not stored, or asv had too few samples and stored an infinite one."""
-    if figure == "bandwidth":
-        figure = "device" if cell.get("device_s") else "resident"
-    found = [cell.get(f"{figure}_{end}") for end in ends]
+    """(low, high), or None where none is stored, or asv had too few samples for a finite one."""
+    found = [cell.get(f"{_timed(cell, figure)}_{end}") for end in ends]
     return found if all(end is not None and math.isfinite(end) for end in found) else None
 
 
-def _tied(cell, other, figure):
-    for ends in SPREADS:
-        a, b = _spread(cell, figure, ends), _spread(other, figure, ends)
+def _tied(cell, best, figure):
+    for ends in (CI99, QUARTILES):
+        a, b = _spread(cell, figure, ends), _spread(best, figure, ends)
         if a and b:
             return a[0] <= b[1] and b[0] <= a[1]
-    return _cost(cell, figure) == _cost(other, figure)
+    return _value(cell, figure) == _value(best, figure)
 
 
-def _mark(cell, neighbours, figure):
-    """best, tie or nothing, among the cells of one size: each lane has its own best."""
-    lane = [c for c in neighbours if c["lane"] == cell["lane"] and _value(c, figure) is not None]
-    best = min(lane, key=lambda c: _cost(c, figure), default=None)
-    if _value(cell, figure) is None or not (cell is best or _tied(cell, best, figure)):
-        return ""
-    return "tie" if any(c is not best and _tied(c, best, figure) for c in lane) else "best"
+def _ranks(cells, figure):
+    """{technique: best or tie} among the cells of one size: each lane has its own."""
+    ranks = {}
+    for lane in _grouped([cell for cell in cells if _value(cell, figure) is not None], "lane"):
+        best = min(lane, key=lambda cell: _value(cell, _timed(cell, figure)))
+        first = [cell["technique"] for cell in lane if cell is best or _tied(cell, best, figure)]
+        ranks |= dict.fromkeys(first, "tie" if len(first) > 1 else "best")
+    return ranks
 
 
-def _entry(cell, figure, mark=""):
-    """Nothing where there is no cell; a dash where there is no figure, or why in a word; else the figure, marked."""
-    if cell is None:
-        return Entry()
-    if cell["status"] in ("failed", "refused"):
-        return Entry(cell["status"], "bad")
+def _entry(cell, figure, rank=""):
+    """Nothing where there is no cell; why not in a word; or the figure after its marks."""
     value = _value(cell, figure)
     if value is None:
-        return Entry("–")
-    quartiles = figure in TIMED and _spread(cell, figure, SPREADS[1])
+        wrong = cell and cell["status"] in WRONG
+        return Entry(cell["status"], "bad") if wrong else Entry("–" if cell else "")
+    quartiles = figure in TIMED and _spread(cell, figure, QUARTILES)
     text = report.timing(cell, figure) if quartiles else FIGURES[figure][2](value)
     if figure == "bandwidth" and cell.get("copy_bandwidth_percent") is not None:
         text += f" ({cell['copy_bandwidth_percent']:.0f} %)"
-    return Entry({"best": "*", "tie": "="}.get(mark, "") + text + "†" * bool(cell.get("stale")), mark)
+    return Entry({"best": "*", "tie": "="}.get(rank, "") + "†" * bool(cell.get("stale")) + text, rank)
 
 
 def _numbers(cell, figure):
-    """The figure's value and, of a timed one, its spread: the names have the units."""
-    numbers = {FIGURES[figure][1]: _value(cell, figure) if cell else None}
+    """The figure and, of a timed one, its spread."""
+    numbers = {FIGURES[figure][1]: _value(cell, figure)}
     if figure in TIMED:
-        for ends in SPREADS:
-            numbers |= dict(zip(ends, _spread(cell, figure, ends) or (None, None), strict=True))
-        numbers["samples"] = cell.get(f"{figure}_samples")
+        for ends in (QUARTILES, CI99):
+            numbers |= zip(ends, cell and _spread(cell, figure, ends) or (None, None), strict=True)
+        numbers["samples"] = cell and cell.get(f"{figure}_samples")
     if figure == "bandwidth":
         numbers["copy_bandwidth_percent"] = cell.get("copy_bandwidth_percent")
     return numbers
 
 
 def _figure(cells, figure, name):
-    """The table of one figure of one workload; what did not run has its records in that of the resident times."""
+    """The table of one figure of one workload, the fastest at the largest size first."""
     every = {(cell["technique"], cell["size"]): cell for cell in cells}
-    bad = ("failed", "refused") if figure == "resident" else ()
-    shown = [cell for cell in every.values() if _value(cell, figure) is not None or cell["status"] in bad]
+    shown = [cell for cell in every.values() if _shown(cell, figure)]
     sizes = sorted({cell["size"] for cell in shown})
-    lanes = {cell["technique"]: cell["lane"] for cell in shown}
-    places = {cell["technique"]: report.place(cell) for cell in shown if report.place(cell)}
-    columns = {size: [cell for cell in every.values() if cell["size"] == size] for size in sizes}
-    both = len(set(lanes.values())) > 1
-
-    def order(technique):
-        return lanes[technique], *(_cost(every.get((technique, size)), figure) for size in reversed(sizes))
-
-    rows, data = [], []
-    for technique in sorted(lanes, key=order):
-        mine = [every.get((technique, size)) for size in sizes]
-        marks = [cell and _mark(cell, columns[size], figure) for cell, size in zip(mine, sizes, strict=True)]
-        words = [technique, *([lanes[technique]] if both else []), places.get(technique, "")]
-        rows.append((*map(Entry, words), *(_entry(c, figure, mark) for c, mark in zip(mine, marks, strict=True))))
-        data += [
-            _record(cell, figure) | _numbers(cell, figure) | {"rank": mark or None}
-            for cell, mark in zip(mine, marks, strict=True)
-            if _value(cell, figure) is not None
-        ]
+    ranks = {size: _ranks([cell for cell in every.values() if cell["size"] == size], figure) for size in sizes}
+    lanes = len({cell["lane"] for cell in shown}) > 1
+    rows, records = {}, []
+    for mine in _grouped(shown, "technique"):
+        technique, lane = mine[0]["technique"], mine[0]["lane"]
+        place = next((report.place(cell) for cell in mine if report.place(cell)), "")
+        row = [Entry(word) for word in (technique, *[lane] * lanes, place)]
+        order = [lane]
+        for size in sizes:
+            cell = every.get((technique, size))
+            value, rank = _value(cell, figure), ranks[size].get(technique, "")
+            row.append(_entry(cell, figure, rank))
+            order.insert(1, math.inf if value is None else _value(cell, _timed(cell, figure)))
+            if value is not None:
+                records.append(_record(cell, figure) | _numbers(cell, figure) | {"rank": rank or None})
+        rows[*order, technique] = tuple(row)
     if figure == "resident":
-        data += [_record(cell, None) for cell in every.values() if cell["status"] != "ok"]
+        records += [_record(cell, None) for cell in every.values() if cell["status"] != "ok"]
     workload = cells[0]["workload"]
-    head = ("technique", *(["lane"] if both else []), "on", *(_label(workload, size) for size in sizes))
-    title = f"{workload}, {figure}: {FIGURES[figure][3]}. {name}"
-    return Table(title, head, "l" * (len(head) - len(sizes)) + "r" * len(sizes), tuple(rows), (), tuple(data))
+    words = ("technique", *["lane"] * lanes, "on")
+    head = (*words, *map(catalogue.workload_module(workload).label, sizes))
+    title = f"{workload}, {figure}: {FIGURES[figure][3]}" + f". {name}" * bool(name)
+    return Table(title, head, "l" * len(words) + "r" * len(sizes), [rows[order] for order in sorted(rows)], [], records)
+
+
+def _overview(cells, name):
+    """Every technique in every workload, at the largest size that was measured."""
+    sizes = {c["workload"]: max(d["size"] for d in cells if d["workload"] == c["workload"]) for c in cells}
+    every = {(c["workload"], c["technique"]): c for c in cells if c["size"] == sizes[c["workload"]]}
+    ranks = {w: _ranks([c for c in every.values() if c["workload"] == w], "resident") for w in sizes}
+    rows = []
+    for technique in sorted({technique for _, technique in every}, key=lambda name: (name != "numpy", name)):
+        mine = [every.get((workload, technique)) for workload in sizes]
+        if any(_value(cell, "resident") for cell in mine):
+            place = next(report.place(cell) for cell in mine if _value(cell, "resident"))
+            entries = [_entry(c, "resident", ranks[c["workload"]].get(technique, "") if c else "") for c in mine]
+            rows.append((Entry(technique), Entry(place), *entries))
+    labels = [f"{workload} {catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
+    title = "Resident, at the largest size" + f". {name}" * bool(name)
+    return Table(title, ("technique", "on", *labels), "ll" + "r" * len(sizes), rows, [], [])
 
 
 def _record(cell, figure):
-    keys = ("workload", "technique", "framework", "lane", "math", "size", "status", "reason", "stale", *FACTS)
-    return {"table": "measured", "figure": figure} | {key: cell.get(key) for key in (*keys, "versions")}
+    return {"table": "measured", "figure": figure} | {key: cell.get(key) for key in (*FACTS, *CELL)}
 
 
 def _reasons(cells):
-    """Why there are no figures, what failed first; and other arithmetic than IEEE 754: a line for all that share it."""
-    groups = {}
-    for technique, status, reason in report.rest([{**c, "reason": c["reason"] or "no reason stored"} for c in cells]):
-        groups.setdefault((status, reason), []).append(technique)
+    """Why there are no figures, what went wrong first; and other arithmetic than IEEE 754. Those that share a reason
+    share a line."""
+    lines = list(report.rest([{**cell, "reason": cell["reason"] or "no reason stored"} for cell in cells]))
     for cell in cells:
         if cell["status"] == "ok" and cell.get("device_reason") and not cell.get("device_s"):
-            those = groups.setdefault(("no device time", cell["device_reason"]), [])
-            those += [cell["technique"]] * (cell["technique"] not in those)
-    order = ("failed", "refused", "math", "no device time", "skipped")
-    for (status, reason), techniques in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
-        mark = "bad" if status in order[:2] else "note"
-        yield Entry(f"{status}: {', '.join(techniques)}: {reason}", mark)
-
-
-def _short(key, value):
-    return value[:8] if key == "commit" else str(value)
+            lines.append((cell["technique"], "no device time", cell["device_reason"]))
+    groups = {}
+    for technique, status, reason in dict.fromkeys(lines):
+        groups.setdefault((status not in WRONG, status, reason), []).append(technique)
+    for (fine, status, reason), techniques in sorted(groups.items()):
+        yield Entry(f"{status}: {', '.join(techniques)}: {reason}", "note" if fine else "bad")
 
 
 def _name(cells, others):
-    """The cells' machine and commit, and their environment where the others have another one."""
-    values = [(key, cell.get(key)) for key in RUN for cell in cells]
-    alike = len({cell.get("environment") for cell in (*cells, *others)}) == 1
-    return ", ".join(dict.fromkeys(_short(k, v) for k, v in values if v and not (alike and k == "environment")))
+    """The cells' machine and commit, and their environment where not all have the same."""
+    same = len({cell.get("environment") for cell in (*cells, *others)}) < 2
+    facts = _facts(cells)
+    return ", ".join(facts[key] for key in RUN if key in facts and not (same and key == "environment"))
 
 
 def _facts(cells):
-    """{fact or package: its values} of what was measured, sorted by name of package."""
-    found = {key: {} for key in FACTS}
+    """{fact: its values}, then {package: its versions}."""
+    rates = {cell["device"]: report.digits(cell[COPYING]) for cell in cells if cell.get(COPYING)}
+    facts = {key: {} for key in FACTS} | {"copying": {f"{rate} GB/s on {device}": 1 for device, rate in rates.items()}}
     packages = {}
     for cell in cells:
-        if cell["status"] == "ok":
-            for key in FACTS:
-                if cell.get(key):
-                    found[key][_short(key, cell[key])] = None
-            for version in (cell.get("versions") or "").split(", "):
-                package, _, number = version.rpartition(" ")
-                packages.setdefault(package, {})[number] = None
-    return {key: tuple(values) for key, values in (*found.items(), *sorted(packages.items())) if key and values}
+        for key in FACTS:
+            if cell.get(key):
+                facts[key][cell[key][:8] if key == "commit" else f"{cell[key]}"] = 1
+        for version in filter(None, (cell.get("versions") or "").split(", ")):
+            package, _, number = version.rpartition(" ")
+            packages.setdefault(package, {})[number] = 1
+    facts |= sorted(packages.items())
+    return {key: " and ".join(sorted(values)) for key, values in facts.items() if values}
 
 
-def _provenance(cells):
-    """All facts and versions in one line, with the copy bandwidth of each device."""
-    facts = _facts(cells)
-    rates = {c["device"]: c.get("device_copy_bandwidth_gb_per_s") for c in cells if c.get("device")}
-    rates = [f"{report.digits(rate)} GB/s on {device}" for device, rate in rates.items() if rate]
-    words = [f"{key} {', '.join(facts.pop(key))}" for key in FACTS if key in facts]
-    words += [f"copy bandwidth {', '.join(rates)}"] * bool(rates)
-    return "; ".join([*words, ", ".join(f"{package} {' and '.join(those)}" for package, those in facts.items())])
+def _provenance(word, cells):
+    return Entry(f"{word}: {'; '.join(f'{key} {value}' for key, value in _facts(cells).items())}.", "note")
 
 
 def _differences(before, after):
-    """What else is not the same, of the techniques that both sides measured."""
-    sides = [{(c["workload"], c["technique"]) for c in side if c["status"] == "ok"} for side in (before, after)]
+    """What else is not the same, of what both sides measured."""
+    sides = [{(c["workload"], c["technique"]): c for c in side if c["status"] == "ok"} for side in (before, after)]
     facts = []
-    for side in (before, after):
-        both = [cell for cell in side if (cell["workload"], cell["technique"]) in sides[0] & sides[1]]
-        modes = {f"math of {cell['workload']} {cell['technique']}": (cell["math"],) for cell in both}
+    for side in sides:
+        both = [side[key] for key in side if key in sides[0] and key in sides[1]]
+        modes = {f"math of {cell['technique']} in {cell['workload']}": cell["math"] for cell in both}
         facts.append(_facts(both) | modes)
     for key in dict.fromkeys([*facts[0], *facts[1]]):
-        values = [" and ".join(sorted(side.get(key, ("none",)))) for side in facts]
-        if values[0] != values[1] and key not in RUN:
-            yield f"Not the same: {key} {values[0]} → {values[1]}"
+        values = [side.get(key, "none") for side in facts]
+        if values[0] != values[1] and key not in (*RUN, "copying"):
+            yield Entry(f"Not the same: {key}: {values[0]} → {values[1]}", "note")
+
+
+def _changed(pair, figure):
+    """The row and the record of one technique at one size, before and after; not both are None."""
+    verdict, why = _verdict(*pair, figure)
+    known = pair[0] or pair[1]
+    values = [_value(cell, figure) for cell in pair]
+    ratio = None if None in values else values[1] / values[0]
+    mark = "bad" if any(cell and cell["status"] in WRONG for cell in pair) else verdict
+    label = catalogue.workload_module(known["workload"]).label(known["size"])
+    texts = (Entry("" if ratio is None else f"×{report.digits(ratio)}"), Entry(verdict, mark), Entry(why))
+    record = {"table": "change", "figure": figure} | {key: known[key] for key in ("workload", "technique", "size")}
+    for when, cell in zip(("before", "after"), pair, strict=True):
+        numbers = {key: (cell or {}).get(key) for key in RUN} | _numbers(cell, figure)
+        record |= {f"{when}_{key}": value for key, value in numbers.items()}
+    record |= {"ratio_x": ratio, "verdict": verdict, "why": why}
+    return (Entry(f"{known['technique']}, {label}"), *(_entry(cell, figure) for cell in pair), *texts), record
 
 
 def _verdict(before, after, figure):
-    """(verdict, why) of two cells, either of which may be None."""
+    """(verdict, why): the ratios that the intervals leave room for, or what is missing on which side."""
     from asv._stats import is_different  # here, so that the other tables need no asv
 
-    pair = {"before": before, "after": after}
-    intervals = {}
-    faults = []
-    for when, cell in pair.items():
+    faults = {}
+    for when, cell in (("before", before), ("after", after)):
         if cell is None:
-            faults.append(f"not measured {when}")
+            faults.setdefault("not measured", []).append(when)
         elif cell["status"] != "ok":
-            faults.append(f"{cell['status']} {when}: {cell['reason']}")
+            faults.setdefault(f"{cell['status']}: {cell['reason'] or 'no reason stored'}", []).append(when)
         elif _value(cell, figure) is None:
-            faults.append(f"no {figure} time {when}")
-        else:
-            intervals[when] = _spread(cell, figure, SPREADS[0])
-            faults += [f"no 99 % interval {when}"] * (intervals[when] is None)
+            faults.setdefault(f"no {figure} time", []).append(when)
+        elif not _spread(cell, figure, CI99):
+            faults.setdefault("no 99 % interval", []).append(when)
     if faults:
-        return "cannot tell", "; ".join(faults)
-    stats = [{"ci_99_a": low, "ci_99_b": high} for low, high in intervals.values()]
-    (low, high), (new_low, new_high) = intervals.values()
+        return "cannot tell", "; ".join(f"{' and '.join(whens)}: {fault}" for fault, whens in faults.items())
+    (low, high), (new_low, new_high) = _spread(before, figure, CI99), _spread(after, figure, CI99)
     ratio = _value(after, figure) / _value(before, figure)
-    # asv's intervals of fewer than ten samples can begin below 0.
+    # asv's interval of fewer than ten samples may begin below 0.
     least, most = max(0, new_low) / high, new_high / low if low > 0 else math.inf
-    why = f"×{report.digits(least)} to " + (f"×{report.digits(most)}" if most < math.inf else "any")
+    why = f"×{report.digits(least)} to {f'×{report.digits(most)}' if most < math.inf else 'any'}"
+    stats = [{"ci_99_a": low, "ci_99_b": high}, {"ci_99_a": new_low, "ci_99_b": new_high}]
     if is_different(None, None, *stats) and not 1 / FACTOR <= ratio <= FACTOR:
         return "faster" if ratio < 1 else "slower", why
-    return "same" if 1 / FACTOR < least and most < FACTOR else "cannot tell", why
+    return "same" if least > 1 / FACTOR and most < FACTOR else "cannot tell", why
 
 
 def terminal(tables, width):
@@ -432,10 +424,10 @@ def terminal(tables, width):
     for table in tables:
         parts.append(Text(table.title, style="bold"))
         for columns in _blocks(table, width) if table.rows else ():
-            drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("l" * 3 in table.align))
+            drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
             for i in columns:
                 right = table.align[i] == "r"
-                drawn.add_column(table.head[i], justify="right" if right else "left", no_wrap=right or i == 0)
+                drawn.add_column(table.head[i], justify="right" if right else "left", overflow="fold", no_wrap=right)
             for row in table.rows:
                 drawn.add_row(*(_drawn(row[i]) for i in columns))
             parts.append(drawn)
@@ -444,30 +436,30 @@ def terminal(tables, width):
 
 
 def _drawn(entry):
-    """The words, with the first link behind them; a recipe is named too, since that link may not open from here."""
-    named = [label for label, address in entry.links if not (entry.text and address.startswith("https:"))]
-    text = " ".join(part for part in (entry.text, *named[:1], f"+{len(named) - 1}" if len(named) > 1 else "") if part)
+    """The words, a link where the terminal has them; recipes also by name, since gpu-cookbook show takes it."""
+    names = [label for label, address in entry.links if not (entry.text and address.startswith("https:"))]
+    names = ", ".join(names[:1] + [f"+{len(names) - 1}"] * (len(names) > 1))
     style = STYLES.get(entry.mark, Style())
-    if entry.links:
-        address = entry.links[0][1]
+    for _, address in entry.links[:1]:
         local = catalogue.FOLDER / address.removeprefix("recipes/")
         style += Style(link=address if address.startswith("https:") else local.as_uri())
-    return Text(text, style=style)
+    return Text(f"{entry.text} ({names})" if entry.text and names else entry.text or names, style)
 
 
 def _blocks(table, width):
-    """Lists of column numbers, each with the first column and as many others as fit."""
-    room = []
+    """Lists of column numbers: the first column, and as many others as fit beside it."""
+    block, taken = [], 0
     for i, head in enumerate(table.head):
-        longest = max(cell_len(text) for text in (head, *(_drawn(row[i]).plain for row in table.rows)))
-        room.append(min(longest, WRAP) if table.align[i] == "l" and i else longest)
-    block, taken = [0], room[0] + 2
-    for i in range(1, len(room)):
-        if len(block) > 1 and taken + room[i] + 3 > width:
+        room = 3 + max(cell_len(text) for text in (head, *(_drawn(row[i]).plain for row in table.rows)))
+        if i and table.align[i] == "l":
+            room = min(room, 3 + WRAP)
+        if i == 0:
+            first = room
+        if len(block) > 1 and taken + room > width:
             yield block
-            block, taken = [0], room[0] + 2
+            block, taken = [0], first
         block.append(i)
-        taken += room[i] + 3
+        taken += room
     yield block
 
 
@@ -477,89 +469,59 @@ def as_markdown(tables):
         parts.append(f"### {_escaped(table.title)}")
         if table.rows:
             rows = [[_escaped(head) for head in table.head], ["---:" if a == "r" else "---" for a in table.align]]
-            rows += [[_in_markdown(entry) for entry in row] for row in table.rows]
+            rows += [[_worded(entry, *MARKDOWN) for entry in row] for row in table.rows]
             parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
-        parts += [_in_markdown(note) for note in table.notes]
+        parts += [_worded(note, *MARKDOWN) for note in table.notes]
     return "\n\n".join(parts) + "\n"
 
 
 def _escaped(text):
-    return re.sub(r"([\\`*_~|<>\[\]])", r"\\\1", text)
-
-
-def _in_markdown(entry):
-    links = ", ".join(f"[{_escaped(label)}]({address})" for label, address in entry.links)
-    text = f"**{_escaped(entry.text)}**" if entry.mark in ("best", "tie") else _escaped(entry.text)
-    return f"{text} ({links})" if text and links else text or links
-
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>GPU Cookbook: tables</title>
-<style>
-:root { color-scheme: light dark; }
-body { font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }
-section { margin-bottom: 2.5rem; overflow-x: auto; }
-table { border-collapse: collapse; }
-caption { font-weight: bold; text-align: left; padding-bottom: .4rem; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }
-th { font-weight: normal; }
-thead th { font-weight: bold; vertical-align: bottom; }
-.r { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.bad, .slower { color: light-dark(#b3261e, #f2867e); }
-.recipes, .faster { color: light-dark(#146c2e, #7fd196); }
-p { margin: .4rem 0; max-width: 60rem; }
-</style>
-</head>
-<body>
-"""
+    return re.sub(r"([\\`*_~|<>\[\]])", r"\\\1", " ".join(text.split()))
 
 
 def as_html(tables):
-    """A page that needs nothing else. Recipes are linked relative to the repository's root."""
+    """A page that needs nothing else; its links to recipes are relative to the repository's root."""
     parts = [PAGE]
     for table in tables:
-        classes = ["r" if letter == "r" else "" for letter in table.align]
-        heads = [_tag("th", kind, html.escape(h), "col") for h, kind in zip(table.head, classes, strict=True)]
-        parts.append(f"<section>\n<table>\n<caption>{html.escape(table.title)}</caption>\n")
-        parts.append(f"<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n")
-        for first, *rest in table.rows:
-            others = (
-                _tag("td", f"{kind} {entry.mark}", _in_html(entry))
-                for entry, kind in zip(rest, classes[1:], strict=True)
-            )
-            parts.append(f"<tr>{_tag('th', '', _in_html(first), 'row')}{''.join(others)}</tr>\n")
+        heads = (
+            f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True)
+        )
+        parts += [
+            f"<table>\n<caption>{html.escape(table.title)}</caption>\n<thead><tr>",
+            *heads,
+            "</tr></thead>\n<tbody>\n",
+        ]
+        for first, *others in table.rows:
+            parts.append(f'<tr><th scope="row">{_worded(first, *HTML)}</th>')
+            for entry, a in zip(others, table.align[1:], strict=True):
+                parts.append(f'<td class="{a} {entry.mark}">{_worded(entry, *HTML)}</td>')
+            parts.append("</tr>\n")
         parts.append("</tbody>\n</table>\n")
-        parts += [f"{_tag('p', note.mark, _in_html(note))}\n" for note in table.notes]
-        parts.append("</section>\n")
+        parts += [f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes]
     return "".join([*parts, "</body>\n</html>\n"])
 
 
-def _tag(name, classes, content, scope=""):
-    classes = f' class="{classes.strip()}"' if classes.strip() else ""
-    return f"<{name}{classes}{f' scope={chr(34)}{scope}{chr(34)}' if scope else ''}>{content}</{name}>"
+MARKDOWN = (_escaped, "**{}**", "[{}]({})")
+HTML = (html.escape, "<strong>{}</strong>", '<a href="{1}">{0}</a>')
 
 
-def _in_html(entry):
-    links = ", ".join(f'<a href="{html.escape(address)}">{html.escape(label)}</a>' for label, address in entry.links)
-    text = html.escape(entry.text)
-    text = f"<strong>{text}</strong>" if entry.mark in ("best", "tie") else text
+def _worded(entry, escaped, strong, link):
+    links = ", ".join(link.format(escaped(label), html.escape(address)) for label, address in entry.links)
+    text = escaped(entry.text)
+    text = strong.format(text) if entry.mark in ("best", "tie") else text
     return f"{text} ({links})" if text and links else text or links
 
 
 def as_csv(tables):
     """One row a value, one column a name that any record has; lists with spaces between."""
-    records = [record for table in tables for record in table.data]
+    records = [record for table in tables for record in table.records]
     return report.as_csv(
         [{key: " ".join(v) if isinstance(v, list) else v for key, v in record.items()} for record in records]
     )
 
 
 def as_json(tables):
-    """A list of tables: title, notes, and a record for each value."""
+    """A list of tables: title, notes, and a record a value."""
     return report.as_json(
-        [{"title": t.title, "notes": [note.text for note in t.notes], "rows": list(t.data)} for t in tables]
+        [{"title": t.title, "notes": [note.text for note in t.notes], "rows": t.records} for t in tables]
     )

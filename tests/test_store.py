@@ -1,0 +1,297 @@
+"""Stored results: asv's own programs read them, and nothing that happens on the way loses any."""
+
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gpu_cookbook import catalogue, machine, store
+
+ROOT = Path(__file__).parents[1]
+COMMAND = Path(sys.executable).with_name("gpu-cookbook")
+ASV = Path(sys.executable).with_name("asv")
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    done = subprocess.run(["git", "-C", folder, *identity, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A repository of one commit with these recipes and no results; the current folder is in it."""
+    for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "asv.conf.json", tmp_path)
+    (tmp_path / ".gitignore").write_text("__pycache__/\n.asv/\n")
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message=one")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
+    store.changed_since.cache_clear()
+    return tmp_path
+
+
+def recipe(technique, workload="multiply"):
+    return catalogue.choose([workload], [technique])[0]
+
+
+def cell(size, status="ok", reason=None, median=1e-5, **more):
+    """As runner.run yields it."""
+    measured = {
+        "device": "AMD EPYC, 2 cores",
+        "resident_s": median,
+        "transfer_s": 2 * median,
+        "device_copy_bandwidth_gb_per_s": 50.0,
+        "device_cache_bytes": 2**20,
+    }
+    return (
+        {"size": size, "status": status, "reason": reason, "device": None} | (measured if status == "ok" else {}) | more
+    )
+
+
+def add(writer, technique, size, *status, median=1e-5, **more):
+    """Stores a cell with fifteen samples around the median."""
+    samples = [median * (1 + 0.01 * (i - 7)) for i in range(15)]
+    times = {} if status else {"resident": samples, "transfer": [2 * s for s in samples]}
+    writer.add(recipe(technique), cell(size, *status, median=median, **more), times)
+
+
+def stored():
+    cells, complaints = store.Store().load()
+    assert complaints == []
+    return {(c["workload"], c["technique"], c["size"]): c for c in cells}
+
+
+def test_what_is_stored_is_loaded(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, first_result_s=0.25)
+    add(writer, "numpy", 1_000_000, "failed", "1 of 1 elements are wrong", device="AMD EPYC, 2 cores")
+    add(writer, "cupy", 40_000, "skipped", "no GPU")
+    cells = stored()
+    assert set(cells) == {("multiply", "numpy", 40_000), ("multiply", "numpy", 1_000_000), ("multiply", "cupy", 40_000)}
+    right = cells["multiply", "numpy", 40_000]
+    assert (right["status"], right["device"], right["machine"]) == ("ok", "AMD EPYC, 2 cores", "m")
+    assert (right["resident_s"], right["transfer_s"], right["first_result_s"]) == (1e-5, 2e-5, 0.25)
+    assert (
+        right["resident_ci99_a_s"] < right["resident_q1_s"] < 1e-5 < right["resident_q3_s"] < right["resident_ci99_b_s"]
+    )
+    assert right["resident_samples"] == 15
+    assert right["versions"].startswith("Python ") and "numpy " in right["versions"]
+    assert right["commit"] == git(clone, "rev-parse", "HEAD") and right["stale"] is False
+    failed, skipped = cells["multiply", "numpy", 1_000_000], cells["multiply", "cupy", 40_000]
+    assert (failed["status"], failed["reason"]) == ("failed", "1 of 1 elements are wrong")
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "no GPU")
+
+
+def test_a_recipe_that_is_measured_again_forgets_its_other_sizes_unless_it_goes_on(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    add(store.Writer(store.Store(), "m", resume=True), "numpy", 1_000_000)
+    assert len(stored()) == 2
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    assert set(stored()) == {("multiply", "numpy", 40_000)}
+
+
+def asv(*arguments):
+    done = subprocess.run([ASV, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_asv_shows_compares_and_publishes_it(clone):
+    for median in (1e-5, 3e-5):
+        writer = store.Writer(store.Store(), "m")
+        for size in (40_000, 1_000_000):
+            add(writer, "numpy", size, median=median)
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+    older, newer = git(clone, "rev-parse", "HEAD~2"), git(clone, "rev-parse", "HEAD~1")
+    assert "10.0±0.3μs" in asv("show", older)
+    assert "3.00" in asv("compare", older, newer)
+    asv("publish")
+    graphs = json.loads((clone / ".asv/html/index.json").read_text())["benchmarks"]
+    assert "workloads.multiply.time_resident" in graphs
+
+
+def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
+    asv("machine", "--yes", "--machine", "m")
+    commit = git(clone, "rev-parse", "HEAD")
+    cells = r"increment.*'(numpy|cupy)'(, 40000)?\)"
+    asv("run", "--environment", "existing", "--set-commit-hash", commit, "--machine", "m", "--bench", cells)
+    numpy = stored()["increment", "numpy", 40_000]
+    assert numpy["status"] == "ok" and numpy["device"].endswith("cores") and "numpy" in numpy["versions"]
+    assert 0 < numpy["resident_s"] < numpy["first_result_s"]
+    assert numpy["resident_samples"] >= 10
+    assert "device_s" not in numpy
+    assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
+
+
+def test_the_suite_has_every_recipe(clone):
+    benchmarks = store.Writer(store.Store(), "m").benchmarks
+    for workload in catalogue.workloads():
+        technique, sizes = benchmarks[f"workloads.{workload}.time_resident"]["params"]
+        assert technique == [repr(r.technique) for r in catalogue.choose([workload])]
+        assert sizes == [repr(size) for size in catalogue.workload_module(workload).SIZES]
+    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "unit"}
+
+
+def add_one(technique):
+    add(store.Writer(store.Store(), "m"), technique, 40_000)
+
+
+def test_two_runs_at_once_lose_nothing(clone):
+    techniques = ["numpy", "torch", "dask", "joblib", "ray", "pyopencl"]
+    with ProcessPoolExecutor(6) as pool:
+        list(pool.map(add_one, techniques))
+    assert {technique for _, technique, _ in stored()} == set(techniques)
+
+
+ENDLESS = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_store import add, store
+writer = store.Writer(store.Store(), "m")
+while True:
+    for technique in ("numpy", "torch", "dask"):
+        add(writer, technique, 40_000)
+        print(technique, flush=True)
+"""
+
+
+def test_a_run_that_is_killed_leaves_what_was_stored(clone):
+    for _ in range(5):
+        run = subprocess.Popen(
+            [sys.executable, "-c", ENDLESS.format(tests=str(ROOT / "tests"))], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout.readline() == "numpy\n"
+        time.sleep(random.uniform(0, 0.2))
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+        assert ("multiply", "numpy", 40_000) in stored()
+
+
+def cookbook(*arguments, code=0):
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    folder = clone / "benchmarks" / "results" / "m"
+    (right,) = (path for path in folder.glob("*.json") if path.name != "machine.json")
+    text = right.read_text()
+    (folder / "cut.json").write_text(text[: len(text) // 2])
+    (folder / "foreign.json").write_text('{"version": 2, "hello": "world"}')
+    (folder / "empty.json").write_text("")
+    commit = git(clone, "rev-parse", "HEAD")
+    (folder / "unknown.json").write_text(text.replace(commit, "f" * 40))
+    with (folder.parent / "conditions.jsonl").open("a") as file:
+        file.write('{"number": 12, "ver')
+    out, err = cookbook("tables", "--workload", "multiply", code=1)
+    assert "10.0 µs" in out
+    for name in ("cut", "foreign", "empty", "unknown"):
+        assert f"benchmarks/results/m/{name}.json: " in err
+    assert "belongs to no commit of this repository (ffffffff)" in err
+
+
+def test_a_broken_file_is_not_written_over(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    (right,) = (clone / "benchmarks/results/m").glob("*-existing*.json")
+    right.write_text(right.read_text()[:100])
+    with pytest.raises(store.StoreError, match=f"{right.name} cannot be read"):
+        add(writer, "torch", 40_000)
+    assert len(right.read_text()) == 100
+
+
+def test_unknown_names_list_the_known_ones(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    _, err = cookbook("tables", "--machine", "n", code=2)
+    assert err == "No results of machine 'n'. There are: m.\n"
+    _, err = cookbook("tables", "--commit", "0000000", code=2)
+    assert "There are: " + git(clone, "rev-parse", "HEAD")[:8] in err
+
+
+def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
+    commits = []
+    for median in (1e-5, 3e-5):
+        add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=median)
+        commits.append(git(clone, "rev-parse", "HEAD"))
+        time.sleep(1.1)  # git's dates are whole seconds
+        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+    out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
+    values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("figure") == "resident"}
+    assert values == {3e-5}
+    out, _ = cookbook("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
+    (row,) = [row for row in json.loads(out)[0]["rows"] if row["figure"] == "resident"]
+    assert row["verdict"] == "slower" and row["ratio_x"] == pytest.approx(3)
+
+
+def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
+    writer = store.Writer(store.Store(), "m")
+    for technique in ("numpy", "pycuda", "pyopencl"):
+        add(writer, technique, 40_000)
+    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    (clone / "kernels/multiply.cu").write_text("// other\n")
+    store.changed_since.cache_clear()
+    assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
+
+
+def test_a_figure_is_stored_with_a_commit_only(clone):
+    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    assert "commit recipes/, kernels/ and gpu_cookbook/ first" in err
+    git(clone, "commit", "--quiet", "--all", "--message=other")
+    _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    assert "pip install --editable" in err
+
+
+def test_compare_saves_and_goes_on(clone):
+    save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
+    out, _ = cookbook(*save)
+    measured = {c["size"]: c for c in json.loads(out) if c["status"] == "ok"}
+    kept = {size: c for (_, _, size), c in stored().items()}
+    assert {size: c["resident_s"] for size, c in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
+    assert all(not math.isnan(c["resident_ci99_a_s"]) for c in kept.values())
+    out, err = cookbook(*save, "--resume")
+    assert json.loads(out) == []
+    assert err.startswith(f"{len(measured)} cells are stored already")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--resume"], "belong to --save"), (["--save", "-s", "1000"], "leave --size out")],
+)
+def test_options_that_do_not_fit_say_so(clone, arguments, words):
+    _, err = cookbook("compare", "multiply", "-t", "numpy", *arguments, code=2)
+    assert words in err
+
+
+def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, err = cookbook("tables", code=2)
+    assert "run this inside of one" in err
+
+
+def test_every_stored_result_belongs_to_a_commit_and_a_recipe(monkeypatch):
+    """Of this repository."""
+    monkeypatch.chdir(ROOT)
+    cells, complaints = store.Store().load()
+    assert complaints == []
+    assert cells, "there are no results"
+    techniques = {(r.workload, r.technique) for r in catalogue.recipes()}
+    assert {(c["workload"], c["technique"]) for c in cells} <= techniques
+    assert all(c["versions"] for c in cells if c["status"] == "ok"), "a figure without its conditions"
