@@ -36,7 +36,8 @@ FACTS = (*RUN, "device", "driver", "cuda", "clock")
 COPYING = "device_copy_bandwidth_gb_per_s"
 CELL = ("workload", "technique", "framework", "lane", "math", "size", "status", "reason", "stale", "versions", COPYING)
 LEGEND = (
-    "* best of its lane. = tied with the best: the middle halves of their samples overlap. First results and peaks of memory are single measurements, without a spread. ~ noisy: half of "
+    "* best of its lane. = tied with the best: the middle halves of their samples overlap. First results and "
+    "peaks of memory are single measurements, without a spread. ~ noisy: half of "
     f"the samples spread over more than {100 * report.NOISY:.0f} %. † stale: the recipe or its kernel has changed "
     "since. – not measured: the reasons stand below the workload's last table."
 )
