@@ -24,8 +24,8 @@ compare check list doctor: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook $@
 
 bench: $(VENV)/installed-$(EXTRA)
-	$(BIN)/gpu-cookbook compare --save
-	$(BIN)/gpu-cookbook tables
+	@$(BIN)/gpu-cookbook compare --save; status=$$?; \
+	$(BIN)/gpu-cookbook tables --commit $$(git rev-parse HEAD) && exit $$status
 
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest

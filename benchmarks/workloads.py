@@ -12,7 +12,7 @@ import numpy as np
 from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from gpu_cookbook import catalogue, conditions, machine, measure, runner
-from gpu_cookbook.worker import Loader
+from gpu_cookbook.worker import Loader, device_of
 
 RESULTS = Path(__file__).parent / "results"
 _prepared = {}  # the one cell of this process: asv starts one for each
@@ -20,7 +20,10 @@ _prepared = {}  # the one cell of this process: asv starts one for each
 
 def _recipe(workload, technique, size=None):
     """The recipe; NotImplementedError with the reason where the cell does not run here: asv shows n/a."""
-    (recipe,) = catalogue.choose([workload], [technique])
+    try:
+        (recipe,) = catalogue.choose([workload], [technique])
+    except catalogue.UnknownName as error:  # at an older commit
+        raise NotImplementedError(str(error)) from None
     reason = machine.obstacle(recipe)
     if reason is None and size is not None and size not in catalogue.default_sizes(workload):
         reason = "too large for a machine without a GPU"
@@ -38,11 +41,18 @@ def _prepare(workload, technique, size):
     if _prepared:
         return
     recipe = _recipe(workload, technique, size)
+    for cell in runner.run(recipe, "check", list(catalogue.workload_module(workload).AWKWARD)):
+        if cell["status"] != "ok":
+            raise RuntimeError(f"wrong at {cell['size']}: {cell['reason']}")
     module = Loader(recipe).execute()
     engine = ExitStack()
     if hasattr(module, "engine"):
         engine.enter_context(module.engine())
-    calls = measure.Calls(module, catalogue.workload_module(workload), size)
+    facts = catalogue.workload_module(workload)
+    too_large = measure.does_not_fit(facts, size, device_of(recipe, module, facts))
+    if too_large:
+        raise NotImplementedError(too_large)
+    calls = measure.Calls(module, facts, size)
     calls.begin()
     calls.synchronised()
     calls.verify()
@@ -97,9 +107,9 @@ def _suite(workload):
         def track_peak_device_memory(self, technique, size):
             return _figure(workload, technique, size, "peak_device_memory_bytes")
 
-        def track_conditions(self, technique):
+        def track_conditions(self, technique, size):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
-            recipe = _recipe(workload, technique)
+            recipe = _recipe(workload, technique, size)
             (cell,) = runner.run(recipe, "check", [module.AWKWARD[1]])
             return conditions.record(RESULTS, recipe, cell)
 
@@ -114,8 +124,8 @@ def _suite(workload):
             track.setup = runs_here
         track_device_time.unit = track_first_result.unit = "seconds"
         track_peak_device_memory.unit = "bytes"
-        track_first_result.params = track_conditions.params = (techniques,)
-        track_first_result.param_names = track_conditions.param_names = ("technique",)
+        track_first_result.params = (techniques,)
+        track_first_result.param_names = ("technique",)
 
         if any(isinstance(x, np.ndarray) for x in module.inputs(module.AWKWARD[0])):
 

@@ -261,15 +261,17 @@ def compare(
                 f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
             )
 
-    done = writer.done() if resume else set()
+    done = writer.done() if resume else {}
     jobs = [
         (recipe, left)
         for recipe in recipes
         if (left := [s for s in chosen[recipe.workload] if (recipe.workload, recipe.technique, s) not in done])
     ]
-    if done:
-        print(f"{len(done)} cells are stored already", file=sys.stderr)
-    cells = []
+    cells = [
+        done[key] for r in recipes for size in chosen[r.workload] if (key := (r.workload, r.technique, size)) in done
+    ]
+    if cells:
+        print(f"{len(cells)} cells are stored already", file=sys.stderr)
     interrupted = unsaved = False
     with progress() as bar:
         task = bar.add_task("measuring the copy bandwidth", total=sum(len(left) for _, left in jobs))
@@ -337,11 +339,14 @@ def tables(
     try:
         stored = store.Store()
         cells, complaints = stored.load()
-        sides = store.select(cells, machines, commits, environments)
+        shown, pairs = store.select(
+            [cell for cell in cells if not workloads or cell["workload"] in workloads], machines, commits, environments
+        )
     except store.StoreError as error:
         fail(str(error))
-    sides = [[c for c in side if not workloads or c["workload"] in workloads] for side in sides]
-    found = drawing.change(*sides) if len(sides) == 2 else [*drawing.measured(sides[0]), *drawing.abilities()]
+    found = [table for pair in pairs for table in drawing.change(*pair)]
+    if not pairs:
+        found = [*drawing.measured(shown), *drawing.abilities()]
     if form is TableFormat.table:
         out = console()
         out.print(drawing.terminal(found, out.width))

@@ -1,7 +1,7 @@
-"""Under which conditions a result was measured, which asv's files have no place for.
+"""Under which conditions a cell was measured, and why it has no figures: what asv's files have no place for.
 
-Each is a line of benchmarks/results/conditions.jsonl. asv stores its number, as the value of track_conditions: so the
-two stay together whoever runs the suite, and a step in that graph says that something around the code has changed.
+Each is a line of benchmarks/results/conditions.jsonl. asv stores its number, as the value of track_conditions, so that
+the two stay together whoever runs the suite.
 """
 
 import fcntl
@@ -13,13 +13,10 @@ from gpu_cookbook import catalogue, machine
 FILE = "conditions.jsonl"
 
 
-def record(folder, recipe, cell, reasons=None):
-    """The number of the line in ``folder`` that says under which conditions this recipe's cell ran; added if it is new.
-
-    ``reasons``: {size: (status, reason)} of the recipe's cells without a figure.
-    """
+def record(folder, recipe, cell):
+    """The number of the line in ``folder`` that says under which conditions this cell ran; added if it is new."""
     device = cell["device"]
-    nvidia = machine.nvidia() if device else None
+    nvidia = machine.nvidia() if machine.is_gpu(device) else None
     line = {
         "device": device,
         "driver": nvidia and nvidia.driver,
@@ -29,20 +26,19 @@ def record(folder, recipe, cell, reasons=None):
         "copy_bandwidth_gb_per_s": cell.get("device_copy_bandwidth_gb_per_s"),
         "cache_bytes": cell.get("device_cache_bytes"),
         "versions": versions() if device else {},
-        "reasons": {str(size): list(reason) for size, reason in (reasons or {}).items()},
+        "status": cell["status"],
+        "reason": cell["reason"],
     }
     text = json.dumps(line, ensure_ascii=False, sort_keys=True)
     number = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # 48 bits: a float64 holds them exactly
     with (folder / FILE).open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        if number not in _numbers(file):
+        before = file.read()
+        if number not in {known for known, _ in _read(before.splitlines())}:
+            file.write("\n" if before and not before.endswith("\n") else "")  # a line that was cut off
             file.write(json.dumps({"number": number})[:-1] + ", " + text[1:] + "\n")
     return number
-
-
-def _numbers(lines):
-    return {number for number, _ in _read(lines)}
 
 
 def _read(lines):

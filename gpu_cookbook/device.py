@@ -58,7 +58,7 @@ class Host:
             if last:
                 size = int((last / "size").read_text().strip().removesuffix("K")) * 1024
                 caches[(last / "shared_cpu_list").read_text()] = size
-        return sum(caches.values())
+        return sum(caches.values()) or None  # not every system says
 
 
 class EveryGpu(Host):

@@ -91,6 +91,11 @@ def gpus():
     return nvidia().gpus if nvidia() else ()
 
 
+def is_gpu(device):
+    """Whether a device of this name is, or is made of, the NVIDIA GPUs here."""
+    return bool(device) and any(gpu.name in device for gpu in gpus())
+
+
 def device_memory():
     """[(used, free)] bytes of each visible NVIDIA GPU, whoever uses them."""
     infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]

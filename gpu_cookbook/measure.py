@@ -240,7 +240,7 @@ def judge(figures, workload, size, probe):
     rate = moved / best
     figures["bandwidth_gb_per_s"] = rate / 1e9
     # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
-    if moved > 2 * probe["cache_bytes"]:
+    if probe["cache_bytes"] is not None and moved > 2 * probe["cache_bytes"]:
         limit = probe["copy_bandwidth_gb_per_s"]
         figures["copy_bandwidth_percent"] = 100 * rate / 1e9 / limit
         if rate / 1e9 > COPY_LIMIT * limit:

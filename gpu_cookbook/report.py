@@ -126,9 +126,9 @@ def measured_with(cells):
     ok = [cell for cell in cells if cell["status"] == "ok"]
     bandwidths = {cell["device"]: cell["device_copy_bandwidth_gb_per_s"] for cell in ok}
     devices = ", ".join(f"{device} ({digits(rate)} GB/s copying)" for device, rate in bandwidths.items())
-    drivers = "".join(f"; driver {driver}" for driver in sorted({cell["driver"] for cell in ok if cell["driver"]}))
+    drivers = sorted({f"; driver {cell['driver']}, CUDA {cell['cuda']}" for cell in ok if cell["driver"]})
     versions = ", ".join(sorted({version for cell in ok for version in cell["versions"].split(", ") if version}))
-    return f"Measured on {devices}{drivers}, with {versions}."
+    return f"Measured on {devices}{''.join(drivers)}, with {versions}."
 
 
 COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal

@@ -24,9 +24,7 @@ MARK = "GPU_COOKBOOK_WORKER"  # the variable by which the processes of a worker 
 
 def cell(recipe, size, status, reason=None, device=None, **figures):
     """One cell as every output format has it."""
-    driver = None
-    if device and recipe.runs_on != "CPU" and machine.gpus():
-        driver = f"{machine.nvidia().driver}, CUDA {'.'.join(map(str, machine.nvidia().cuda))}"
+    nvidia = machine.nvidia() if machine.is_gpu(device) else None
     return {
         "workload": recipe.workload,
         "technique": recipe.technique,
@@ -34,7 +32,8 @@ def cell(recipe, size, status, reason=None, device=None, **figures):
         "lane": recipe.lane,
         "math": recipe.math or "IEEE",
         "device": device,
-        "driver": driver,
+        "driver": nvidia and nvidia.driver,
+        "cuda": nvidia and ".".join(map(str, nvidia.cuda)),
         "versions": machine.versions(recipe.packages) if device else None,
         "size": size,
         "status": status,
@@ -60,19 +59,26 @@ def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
     left = [list(size) if isinstance(size, tuple) else size for size in sizes]
     device = last = ending = None
     with Process(job) as process:
-        for message in process.messages(START_LIMIT, limit):
-            if "start" in message:
-                started(recipe, message["start"])
-            elif "device" in message:
-                device = message["device"]
-            elif "cell" in message:
-                left.remove(message["cell"]["size"])
-                if last:
-                    yield last
-                last = cell(recipe, device=device, **message["cell"])
-            else:
-                ending = ending or message["ending"]
-    if last and last["status"] == "ok" and ending and not left:
+        try:
+            for message in process.messages(START_LIMIT, limit):
+                if "start" in message:
+                    started(recipe, message["start"])
+                elif "device" in message:
+                    device = message["device"]
+                elif "cell" in message:
+                    left.remove(message["cell"]["size"])
+                    found = cell(recipe, device=device, **message["cell"])
+                    if left:
+                        yield found
+                    else:
+                        last = found  # held back until the process has ended
+                else:
+                    ending = ending or message["ending"]
+        except KeyboardInterrupt:
+            if last:
+                yield last
+            raise
+    if last and last["status"] == "ok" and ending:
         last |= {"status": "failed", "reason": f"right, but afterwards: {ending}"}
     if last:
         yield last

@@ -17,11 +17,14 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from gpu_cookbook import catalogue, conditions, machine
+import gpu_cookbook.kernels
+from gpu_cookbook import catalogue, conditions, machine, measure
 
 # The benchmarks of a workload's class -> the figure of a cell, and what asv's statistics of it are called there.
 TIMED = {"time_resident": "resident", "track_device_time": "device", "time_transfer": "transfer"}
+CODE = ("recipes", "kernels", "gpu_cookbook")  # what a figure depends on
 SCALARS = {"track_first_result": "first_result_s", "track_peak_device_memory": "peak_device_memory_bytes"}
+COPYING = "device_copy_bandwidth_gb_per_s"
 STATISTICS = {
     "q_25": "q1_s",
     "q_75": "q3_s",
@@ -48,6 +51,8 @@ class Store:
         self.config.results_dir = str(self.root / "benchmarks" / "results")
         self.folder = Path(self.config.results_dir)
         self.scratch = self.root / ".asv"  # asv's own, which git ignores
+        if not git(self.root, "rev-parse", "--verify", "--quiet", "HEAD"):
+            raise StoreError(f"Stored results belong to commits, and {self.root} is no git repository with one.")
         self.repo = repo.get_repo(self.config)
 
     def load(self):
@@ -71,12 +76,13 @@ class Store:
             stored = results.Results.load(str(path), machine_name=path.parent.name)
         except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise StoreError(f"not a result file of asv, or cut off ({_first_line(error)})") from error
-        if not _git(self.root, "rev-parse", "--verify", "--quiet", f"{stored.commit_hash}^{{commit}}"):
+        if not git(self.root, "rev-parse", "--verify", "--quiet", f"{stored.commit_hash}^{{commit}}"):
             raise StoreError(f"belongs to no commit of this repository ({stored.commit_hash[:8]})")
+        date = int(stored.date)
         cells = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
-            if workload in catalogue.workloads():
+            if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
                 self._fill(cells, stored, name, workload, benchmark, known)
         changed = changed_since(self.root, stored.commit_hash)
         for cell in cells.values():
@@ -84,45 +90,55 @@ class Store:
             cell |= {
                 "machine": path.parent.name,
                 "commit": stored.commit_hash,
-                "date": stored.date,
                 "environment": stored.env_name,
+                "measured_at": (date, max(map(int, stored.started_at.values()))),
                 "stale": recipe is None or bool(changed & sources(recipe)),
             }
-        return [cell for cell in cells.values() if cell["status"]]
+        return [_judged(cell) for cell in cells.values() if cell["status"]]
 
     def _fill(self, cells, stored, name, workload, benchmark, known):
         """Adds one benchmark's values to the cells that they belong to."""
         params = stored.get_result_params(name)
         values = stored.get_result_value(name, params)
         statistics = stored.get_result_stats(name, params)
+        first_size = catalogue.workload_module(workload).SIZES[0]
         for param, value, stats in zip(itertools.product(*params), values, statistics, strict=True):
             technique, *size = map(ast.literal_eval, param)
-            sizes = size or catalogue.workload_module(workload).SIZES
-            for size in sizes:
-                cell = cells.setdefault((workload, technique, size), _empty(workload, technique, size))
-                if benchmark == "track_conditions":
-                    if value in known:
-                        _apply(cell, known[value])
-                elif benchmark == "track_first_result" and size != sizes[0]:
-                    continue
-                elif value is None:
-                    cell["status"] = cell["status"] or "failed"
-                elif not math.isnan(value):
-                    cell["status"] = "ok"
-                    if benchmark in SCALARS:
-                        cell[SCALARS[benchmark]] = value
-                    elif benchmark in TIMED:
-                        figure = TIMED[benchmark]
-                        cell[f"{figure}_s"] = value
-                        for key, ours in STATISTICS.items():
-                            cell[f"{figure}_{ours}"] = (stats or {}).get(key)
+            size = size[0] if size else first_size  # the first result is the recipe's, shown with its first size
+            cell = cells.setdefault((workload, technique, size), _empty(workload, technique, size))
+            if benchmark == "track_conditions":
+                if value in known:
+                    _apply(cell, known[value])
+            elif value is None:
+                cell["status"] = "failed"  # whatever else went well
+            elif not math.isnan(value):
+                cell["status"] = cell["status"] or "ok"
+                if benchmark in SCALARS:
+                    cell[SCALARS[benchmark]] = value
+                elif benchmark in TIMED:
+                    figure = TIMED[benchmark]
+                    cell[f"{figure}_s"] = value
+                    for key, ours in STATISTICS.items():
+                        cell[f"{figure}_{ours}"] = (stats or {}).get(key)
+
+
+def _judged(cell):
+    """A cell of `asv run` has not been held against what the device can do: what compare refuses is refused here."""
+    known = {"copy_bandwidth_gb_per_s": COPYING, "cache_bytes": "device_cache_bytes"}
+    if cell["status"] == "ok" and "resident_s" in cell and all(cell.get(key) for key in known.values()):
+        probe = {name: cell[key] for name, key in known.items()}
+        try:
+            measure.judge(cell, catalogue.workload_module(cell["workload"]), cell["size"], probe)
+        except measure.Refused as error:
+            cell |= {"status": "refused", "reason": str(error)}
+    return cell
 
 
 def select(cells, machines=None, commits=None, environments=None):
-    """[cells] of one run a machine, or [before, after] where two machines, commits or environments are named.
+    """([cells], []), the newest of each machine and workload; or ([], [(before, after), …]) where two machines, commits
+    or environments are named: a pair a machine, since two of them never stand for one another unasked.
 
-    A run is what was measured on one machine, at one commit, in one environment; without a commit the newest one. A
-    StoreError names the known ones where nothing fits.
+    A StoreError names the known ones where nothing fits.
     """
     named = {"machine": machines or (), "commit": commits or (), "environment": environments or ()}
     for key, wanted in named.items():
@@ -136,11 +152,18 @@ def select(cells, machines=None, commits=None, environments=None):
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Compare two of one kind: --{' and --'.join(double)} were both given twice.")
-    sides = range(2 if double else 1)
-    return [
+    sides = [
         _newest(cells, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
-        for side in sides
+        for side in range(2)
     ]
+    if not double:
+        return sides[0], []
+    if double == ["machine"]:
+        return [], [tuple(sides)]
+    both = sorted({cell["machine"] for cell in sides[0]} & {cell["machine"] for cell in sides[1]})
+    if not both:
+        raise StoreError("No machine has results of both.")
+    return [], [tuple([cell for cell in side if cell["machine"] == name] for side in sides) for name in both]
 
 
 def _fits(cell, key, word):
@@ -148,31 +171,30 @@ def _fits(cell, key, word):
 
 
 def _newest(cells, wanted):
+    """Of each machine and workload what belongs to the newest commit, and there was measured last."""
     mine = [cell for cell in cells if all(_fits(cell, key, word) for key, word in wanted.items())]
+
+    def place(cell):
+        return cell["machine"], cell["workload"]
+
+    def run(cell):
+        return cell["measured_at"], cell["commit"], cell["environment"]
+
     newest = {}
     for cell in mine:
-        run = (cell["date"], cell["commit"], cell["environment"])
-        newest[cell["machine"]] = max(run, newest.get(cell["machine"], run))
-    return [c for c in mine if (c["date"], c["commit"], c["environment"]) == newest[c["machine"]]]
+        newest[place(cell)] = max(run(cell), newest.get(place(cell), run(cell)))
+    return [cell for cell in mine if run(cell) == newest[place(cell)]]
 
 
 def _empty(workload, technique, size):
     recipe = _recipe(workload, technique)
-    return {
-        "workload": workload,
-        "technique": technique,
-        "framework": recipe.framework if recipe else technique,
-        "lane": "tuned" if technique.endswith("_tuned") else "idiomatic",
-        "math": "IEEE",
-        "device": None,
-        "driver": None,
-        "cuda": None,
-        "clock": None,
-        "versions": None,
-        "size": size,
-        "status": None,
-        "reason": None,
-    }
+    about = (
+        {"framework": technique, "lane": None}
+        if recipe is None
+        else {"framework": recipe.framework, "lane": recipe.lane}
+    )
+    unknown = dict.fromkeys(("math", "device", "driver", "cuda", "clock", "versions", "status", "reason"))
+    return {"workload": workload, "technique": technique, "size": size, **about, **unknown}
 
 
 def _apply(cell, found):
@@ -180,12 +202,11 @@ def _apply(cell, found):
     recipe = _recipe(cell["workload"], cell["technique"])
     wanted = ("python", *(recipe.packages if recipe else found["versions"]))
     cell |= {key: found[key] for key in ("device", "driver", "cuda", "clock", "math")}
-    cell["device_copy_bandwidth_gb_per_s"] = found["copy_bandwidth_gb_per_s"]
+    cell[COPYING] = found["copy_bandwidth_gb_per_s"]
     cell["device_cache_bytes"] = found["cache_bytes"]
     cell["versions"] = ", ".join(found["versions"][module] for module in wanted if module in found["versions"])
-    status, reason = found["reasons"].get(str(cell["size"]), (None, None))
-    if status:
-        cell |= {"status": status, "reason": reason}
+    if found["status"] != "ok":
+        cell |= {"status": found["status"], "reason": found["reason"]}
 
 
 class Writer:
@@ -202,6 +223,7 @@ class Writer:
         self.resume = resume
         self.commit = store.repo.get_hash_from_name("HEAD")
         self._refuse_what_is_not_committed()
+        self._refuse_another_installation()
         machine_name = machine_name or asv_machine.Machine.get_unique_machine_name()
         defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
         if machine.gpus():
@@ -214,51 +236,75 @@ class Writer:
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
         self._results()  # found out now, not after the measuring
-        self.seen = {}  # (workload, technique) -> {size: (status, reason)} of this run
+        self.measured = set()  # (workload, technique) of this run
 
     def _refuse_what_is_not_committed(self):
         root = self.store.root
-        if _git(root, "status", "--porcelain", "--", "recipes", "kernels", "gpu_cookbook"):
-            raise StoreError("A stored figure belongs to a commit: commit recipes/, kernels/ and gpu_cookbook/ first.")
-        for file in (root / "recipes").rglob("*.py"):
-            installed = catalogue.FOLDER / file.relative_to(root / "recipes")
-            if not installed.exists() or installed.read_bytes() != file.read_bytes():
-                raise StoreError(
-                    f"The gpu-cookbook that is installed is not the one of {root}: pip install --editable {root}"
-                )
+        if git(root, "status", "--porcelain", "--", *CODE) or git(root, "rev-parse", "HEAD") != self.commit:
+            raise StoreError(f"A stored figure belongs to a commit: commit {', '.join(CODE)} first, then measure.")
+
+    def _refuse_another_installation(self):
+        root = self.store.root
+        for folder, package in zip(CODE, (gpu_cookbook.recipes, gpu_cookbook.kernels, gpu_cookbook), strict=True):
+            installed = Path(next(iter(package.__path__)))
+            for file in git(root, "ls-files", "--", folder).splitlines():
+                copy = installed / Path(file).relative_to(folder)
+                if not copy.exists() or copy.read_bytes() != (root / file).read_bytes():
+                    raise StoreError(
+                        f"The gpu-cookbook that runs is not the one of {root}: pip install --editable {root}"
+                    )
 
     def done(self):
-        """{(workload, technique, size)} with a figure of this commit, machine and environment."""
+        """The cells of this commit, machine and environment that are measured, with these versions of everything."""
         cells, _ = self.store.load()
         mine = (self.machine.machine, self.commit, self.environment)
         return {
-            (cell["workload"], cell["technique"], cell["size"])
+            (cell["workload"], cell["technique"], cell["size"]): cell
             for cell in cells
-            if (cell["machine"], cell["commit"], cell["environment"]) == mine and cell["status"] == "ok"
+            if (cell["machine"], cell["commit"], cell["environment"]) == mine
+            and cell["status"] == "ok"
+            and "operations_g_per_s" in cell  # compare's own: asv run has no copy bandwidth beside it
+            and cell["versions"] == _versions_now(cell)
         }
 
     def add(self, recipe, cell, samples):
-        """Stores one cell. ``samples``: {figure: seconds of each call}, from which asv computes its statistics."""
+        """Stores one cell. ``samples``: {figure: seconds of each call}, from which asv computes its statistics.
+
+        One that was skipped leaves what was measured before, as where a GPU is not visible for once.
+        """
+        self._refuse_what_is_not_committed()
         key = (recipe.workload, recipe.technique)
-        first = key not in self.seen
         sizes = catalogue.workload_module(recipe.workload).SIZES
-        reasons = self.seen.setdefault(key, {})
-        if cell["status"] != "ok":
-            reasons[cell["size"]] = (cell["status"], cell["reason"])
         with self._locked():
             stored = self._results()
-            if first and not self.resume:
-                for size, benchmark in itertools.product(sizes, (*TIMED, *SCALARS)):
-                    self._put(stored, recipe, benchmark, {"size": size, "status": "skipped"}, None)
-            number = conditions.record(self.store.folder, recipe, cell, reasons)
-            self._put(stored, recipe, "track_conditions", None, number)
-            for benchmark, figure in TIMED.items():
-                self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), samples.get(figure))
-            for benchmark, figure in SCALARS.items():
-                # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
-                if benchmark != "track_first_result" or figure in cell or cell["size"] == sizes[0]:
-                    self._put(stored, recipe, benchmark, cell, cell.get(figure))
+            if cell["status"] == "skipped" and self._has(stored, recipe, cell["size"]):
+                return
+            if key not in self.measured and not self.resume:
+                for size in sizes:
+                    self._put_all(stored, recipe, {"size": size, "status": "skipped"}, {}, math.nan)
+            self.measured.add(key)
+            self._put_all(stored, recipe, cell, samples, conditions.record(self.store.folder, recipe, cell))
             self._save(stored)
+
+    def _has(self, stored, recipe, size):
+        name = f"workloads.{recipe.workload}.time_resident"
+        if name not in stored.get_all_result_keys():
+            return False
+        params = self.benchmarks[name]["params"]
+        index = list(itertools.product(*params)).index((repr(recipe.technique), repr(size)))
+        value = stored.get_result_value(name, params)[index]
+        return value is not None and not math.isnan(value)
+
+    def _put_all(self, stored, recipe, cell, samples, number):
+        """Every figure of a cell, and the number of its conditions."""
+        self._put(stored, recipe, "track_conditions", cell, number)
+        for benchmark, figure in TIMED.items():
+            self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), samples.get(figure))
+        for benchmark, figure in SCALARS.items():
+            # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
+            first = cell["size"] == catalogue.workload_module(recipe.workload).SIZES[0]
+            if benchmark != "track_first_result" or figure in cell or first:
+                self._put(stored, recipe, benchmark, cell, cell.get(figure))
 
     def _put(self, stored, recipe, benchmark, cell, value, samples=None):
         from asv import runner
@@ -328,7 +374,7 @@ def _root():
     raise StoreError("Stored results are part of a clone of GPU Cookbook: run this inside of one.")
 
 
-def _git(root, *arguments):
+def git(root, *arguments):
     """What git prints; nothing if it fails."""
     done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -337,13 +383,14 @@ def _git(root, *arguments):
 @cache
 def changed_since(root, commit):
     """The files of recipes/ and kernels/ that are not what they were at that commit."""
-    return frozenset(_git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines())
+    return frozenset(git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines())
 
 
 def sources(recipe):
-    """The recipe's file and its kernels', as git names them."""
+    """The files of the recipe, its workload and its kernels, as git names them."""
     kernels = re.findall(r'"kernels" / "([^"]+)"', recipe.path.read_text(encoding="utf-8"))
-    return {f"recipes/{recipe.workload}/{recipe.path.name}", *(f"kernels/{name}" for name in kernels)}
+    folder = f"recipes/{recipe.workload}"
+    return {f"{folder}/{recipe.path.name}", f"{folder}/__init__.py", *(f"kernels/{name}" for name in kernels)}
 
 
 @cache
@@ -352,6 +399,12 @@ def _recipe(workload, technique):
         (r for r in catalogue.recipes() if (r.workload, r.technique) == (workload, technique)),
         None,
     )
+
+
+def _versions_now(cell):
+    now = conditions.versions()
+    wanted = ("python", *_recipe(cell["workload"], cell["technique"]).packages)
+    return ", ".join(now[module] for module in wanted if module in now)
 
 
 def _first_line(error):

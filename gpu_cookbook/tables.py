@@ -69,6 +69,7 @@ caption { font-weight: bold; text-align: left; white-space: nowrap; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }
 tbody th { font-weight: normal; }
 .r { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+thead .r { white-space: pre-line; }
 .bad, .slower { color: light-dark(#b3261e, #f2867e); }
 .recipes, .faster { color: light-dark(#146c2e, #7fd196); }
 p { max-width: 60rem; }
@@ -301,8 +302,9 @@ def _figure(cells, figure, name):
 
 def _overview(cells, name):
     """Every technique in every workload, at the largest size that was measured."""
-    sizes = {c["workload"]: max(d["size"] for d in cells if d["workload"] == c["workload"]) for c in cells}
-    every = {(c["workload"], c["technique"]): c for c in cells if c["size"] == sizes[c["workload"]]}
+    ok = [cell for cell in cells if _value(cell, "resident")]
+    sizes = {c["workload"]: max(d["size"] for d in ok if d["workload"] == c["workload"]) for c in ok}
+    every = {(c["workload"], c["technique"]): c for c in cells if c["size"] == sizes.get(c["workload"])}
     ranks = {w: _ranks([c for c in every.values() if c["workload"] == w], "resident") for w in sizes}
     rows = []
     for technique in sorted({technique for _, technique in every}, key=lambda name: (name != "numpy", name)):
@@ -311,7 +313,7 @@ def _overview(cells, name):
             place = next(report.place(cell) for cell in mine if _value(cell, "resident"))
             entries = [_entry(c, "resident", ranks[c["workload"]].get(technique, "") if c else "") for c in mine]
             rows.append((Entry(technique), Entry(place), *entries))
-    labels = [f"{workload} {catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
+    labels = [f"{workload}\n{catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
     title = "Resident, at the largest size" + f". {name}" * bool(name)
     return Table(title, ("technique", "on", *labels), "ll" + "r" * len(sizes), rows, [], [])
 
@@ -451,7 +453,7 @@ def _blocks(table, width):
     """Lists of column numbers: the first column, and as many others as fit beside it."""
     block, taken = [], 0
     for i, head in enumerate(table.head):
-        room = 3 + max(cell_len(text) for text in (head, *(_drawn(row[i]).plain for row in table.rows)))
+        room = 3 + max(cell_len(text) for text in (*head.split("\n"), *(_drawn(row[i]).plain for row in table.rows)))
         if i and table.align[i] == "l":
             room = min(room, 3 + WRAP)
         if i == 0:

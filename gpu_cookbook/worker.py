@@ -13,10 +13,12 @@ import numpy as np  # noqa: E402, F401 - timed here, since every recipe imports 
 NUMPY_IMPORT = time.perf_counter() - start
 
 import contextlib  # noqa: E402
+import ctypes  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
+import signal  # noqa: E402
 import sys  # noqa: E402
 import traceback  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -66,7 +68,7 @@ def probe_of(device, probes):
     if "failed" in probe:
         raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe['failed']}")
     count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
-    return {name: count * probe[name] for name in ("copy_bandwidth_gb_per_s", "cache_bytes")}
+    return {name: probe[name] and count * probe[name] for name in ("copy_bandwidth_gb_per_s", "cache_bytes")}
 
 
 def reason(error):
@@ -142,6 +144,9 @@ def run(job, say):
 
 
 def main():
+    ctypes.CDLL(None).prctl(
+        1, signal.SIGKILL
+    )  # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed
     job = json.loads(sys.argv[1])
     with os.fdopen(int(sys.argv[2]), "w", buffering=1) as pipe:
 

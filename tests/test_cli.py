@@ -167,6 +167,17 @@ def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
     assert cell["status"] == "skipped" and "GB" in cell["reason"]
 
 
+def test_a_worker_ends_with_what_started_it():
+    run = subprocess.Popen([COMMAND, "check", "multiply", "-t", "torch_compile"])
+    while not (workers := psutil.Process(run.pid).children()):
+        time.sleep(0.05)
+    time.sleep(0.5)  # it asks for this when it begins
+    run.kill()
+    run.wait()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_and_shows_what_was_measured(end):
     run = subprocess.Popen(

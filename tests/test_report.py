@@ -42,6 +42,7 @@ def cell(technique, size, resident, **more):
         "lane": "idiomatic",
         "device": "AMD EPYC, 2 cores",
         "driver": None,
+        "cuda": None,
         "math": "IEEE",
         "versions": "numpy 2.4.6",
         "device_copy_bandwidth_gb_per_s": 40.0,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_cookbook import catalogue, machine, store
+from gpu_cookbook import catalogue, machine, measure, store
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("gpu-cookbook")
@@ -90,6 +90,7 @@ def test_what_is_stored_is_loaded(clone):
     assert right["resident_samples"] == 15
     assert right["versions"].startswith("Python ") and "numpy " in right["versions"]
     assert right["commit"] == git(clone, "rev-parse", "HEAD") and right["stale"] is False
+    assert (right["device_copy_bandwidth_gb_per_s"], right["device_cache_bytes"], right["math"]) == (50, 2**20, "IEEE")
     failed, skipped = cells["multiply", "numpy", 1_000_000], cells["multiply", "cupy", 40_000]
     assert (failed["status"], failed["reason"]) == ("failed", "1 of 1 elements are wrong")
     assert (skipped["status"], skipped["reason"]) == ("skipped", "no GPU")
@@ -101,6 +102,54 @@ def test_a_recipe_that_is_measured_again_forgets_its_other_sizes_unless_it_goes_
     assert len(stored()) == 2
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     assert set(stored()) == {("multiply", "numpy", 40_000)}
+
+
+def test_what_is_skipped_for_once_leaves_what_was_measured(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, "skipped", "not here")
+    assert stored()["multiply", "numpy", 40_000]["resident_s"] == 1e-5
+
+
+def test_a_size_that_fails_makes_no_figure(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, "failed", "wrong")
+    path = next((clone / "benchmarks/results/m").glob("*-existing*.json"))
+    path.write_text(
+        path.read_text().replace(
+            '"workloads.multiply.time_resident": [[null', '"workloads.multiply.time_resident": [[1e-05'
+        )
+    )
+    assert stored()["multiply", "numpy", 40_000]["status"] == "failed"
+
+
+def test_what_no_device_can_do_is_refused_when_asv_ran_it_too(clone):
+    impossible = 12 * 1_000_000 / 80e9  # seconds for 80 GB/s, where a copy runs at 50
+    add(store.Writer(store.Store(), "m"), "numpy", 1_000_000, median=impossible)
+    cell = stored()["multiply", "numpy", 1_000_000]
+    assert cell["status"] == "refused" and "more than this device can do" in cell["reason"]
+
+
+def test_figures_of_another_meaning_are_not_shown(clone, monkeypatch):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    monkeypatch.setattr(measure, "VERSION", "another")
+    assert stored() == {}
+
+
+def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    writer.add(recipe("torch"), cell(40_000, resident_s=None, transfer_s=None, first_result_s=1.0), {})
+    assert set(writer.done()) == {("multiply", "numpy", 40_000)}
+    monkeypatch.setattr(machine, "python_version", lambda: "Python 9")
+    assert writer.done() == {}
+
+
+def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
+    writer = store.Writer(store.Store(), "m")
+    (clone / "benchmarks/results").mkdir(exist_ok=True)
+    (clone / "benchmarks/results/conditions.jsonl").write_text('{"number": 12, "ver')
+    add(writer, "numpy", 40_000)
+    assert stored()["multiply", "numpy", 40_000]["device"] == "AMD EPYC, 2 cores"
 
 
 def asv(*arguments):
@@ -196,13 +245,14 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     (folder / "cut.json").write_text(text[: len(text) // 2])
     (folder / "foreign.json").write_text('{"version": 2, "hello": "world"}')
     (folder / "empty.json").write_text("")
+    (folder / "date.json").write_text(text.replace('"date": ', '"date": "x", "d": '))
     commit = git(clone, "rev-parse", "HEAD")
     (folder / "unknown.json").write_text(text.replace(commit, "f" * 40))
     with (folder.parent / "conditions.jsonl").open("a") as file:
         file.write('{"number": 12, "ver')
     out, err = cookbook("tables", "--workload", "multiply", code=1)
     assert "10.0 µs" in out
-    for name in ("cut", "foreign", "empty", "unknown"):
+    for name in ("cut", "foreign", "empty", "date", "unknown"):
         assert f"benchmarks/results/m/{name}.json: " in err
     assert "belongs to no commit of this repository (ffffffff)" in err
 
@@ -240,6 +290,30 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
     assert row["verdict"] == "slower" and row["ratio_x"] == pytest.approx(3)
 
 
+def test_two_machines_never_stand_for_one_another_unasked(clone):
+    fast, slow = store.Writer(store.Store(), "fast"), store.Writer(store.Store(), "slow")
+    add(fast, "numpy", 40_000, median=1e-6)
+    add(slow, "numpy", 40_000, median=1e-4)
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+    add(store.Writer(store.Store(), "slow"), "numpy", 40_000, median=1e-4)
+    commits = [word for commit in ("HEAD~1", "HEAD") for word in ("--commit", git(clone, "rev-parse", commit))]
+    out, _ = cookbook("tables", *commits, "--format", "json")
+    assert {row["before_machine"] for table in json.loads(out) for row in table["rows"]} == {"slow"}
+    out, _ = cookbook("tables", "--machine", "slow", "--machine", "fast", "--format", "json")
+    assert {row["verdict"] for table in json.loads(out) for row in table["rows"]} == {"faster"}
+
+
+def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone):
+    for workload in ("multiply", "increment"):
+        writer = store.Writer(store.Store(), "m")
+        writer.add(recipe("numpy", workload), cell(40_000), {"resident": [1e-5] * 10})
+        time.sleep(1.1)
+        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+    out, _ = cookbook("tables", "--format", "json")
+    workloads = {row["workload"] for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"}
+    assert workloads == {"multiply", "increment"}
+
+
 def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     writer = store.Writer(store.Store(), "m")
     for technique in ("numpy", "pycuda", "pyopencl"):
@@ -253,7 +327,7 @@ def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
 def test_a_figure_is_stored_with_a_commit_only(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
-    assert "commit recipes/, kernels/ and gpu_cookbook/ first" in err
+    assert "commit recipes, kernels, gpu_cookbook first" in err
     git(clone, "commit", "--quiet", "--all", "--message=other")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
     assert "pip install --editable" in err
@@ -267,7 +341,7 @@ def test_compare_saves_and_goes_on(clone):
     assert {size: c["resident_s"] for size, c in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
     assert all(not math.isnan(c["resident_ci99_a_s"]) for c in kept.values())
     out, err = cookbook(*save, "--resume")
-    assert json.loads(out) == []
+    assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert err.startswith(f"{len(measured)} cells are stored already")
 
 
@@ -278,6 +352,12 @@ def test_compare_saves_and_goes_on(clone):
 def test_options_that_do_not_fit_say_so(clone, arguments, words):
     _, err = cookbook("compare", "multiply", "-t", "numpy", *arguments, code=2)
     assert words in err
+
+
+def test_without_a_commit_it_says_so(clone):
+    shutil.rmtree(clone / ".git")
+    _, err = cookbook("tables", code=2)
+    assert "no git repository with one" in err
 
 
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):

@@ -72,6 +72,18 @@ def test_a_crash_at_the_end_costs_the_last_cell():
     assert last["reason"] == "right, but afterwards: crashed: SIGABRT"
 
 
+def test_an_interrupt_keeps_the_last_cell(monkeypatch):
+    def interrupted(*_):
+        yield {"cell": {"size": 255, "status": "ok", "reason": None}}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner.Process, "messages", interrupted)
+    cells = runner.run(recipe("crash"), "check", [255])
+    assert next(cells)["status"] == "ok"
+    with pytest.raises(KeyboardInterrupt):
+        next(cells)
+
+
 def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     monkeypatch.setenv("CHILD", str(tmp_path / "child"))
     (cell,) = runner.run(recipe("dies"), "check", [255])
