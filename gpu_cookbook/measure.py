@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -185,17 +186,13 @@ def measure(module, workload, size, device, memory_base):
         figures.update({f"{name}_s": middle, f"{name}_q1_s": low, f"{name}_q3_s": high, f"{name}_samples": len(times)})
         figures["samples"][name] = times
 
-    if memory_base is not None:
-        with MemoryPeak(memory_base) as peak:
-            calls.begin()
-            calls.synchronised()
-            peak.look()
+    with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:
+        calls.begin()
+        start = time.perf_counter()
+        calls.synchronised()
+        cold = time.perf_counter() - start
+    if peak:
         figures["peak_device_memory_bytes"] = peak.bytes
-
-    calls.begin()
-    start = time.perf_counter()
-    calls.synchronised()
-    cold = time.perf_counter() - start
     resident = [cold]
     if cold <= COLD_LIMIT:
         calls.poison()
