@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+BUSY = 0.3  # cores; with one of two taken, PyTorch on both was seen to take 8 ms for what takes 6 µs alone
 PIPE_WIDTH = 160  # characters, where the output is not a terminal: a file has no edge
 
 
@@ -261,6 +262,9 @@ def compare(
                 f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
             )
 
+    busy = machine.cores_in_use()
+    if busy > BUSY:
+        print(f"Other programs keep {busy:.1f} cores busy: what the CPU takes part in will be slower.", file=sys.stderr)
     done = writer.done() if resume else {}
     jobs = [
         (recipe, left)

@@ -107,6 +107,11 @@ def host_memory_free():
     return psutil.virtual_memory().available
 
 
+def cores_in_use():
+    """How many cores other programs keep busy, over one second."""
+    return sum(psutil.cpu_percent(1.0, percpu=True)) / 100
+
+
 @cache
 def processor():
     """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
