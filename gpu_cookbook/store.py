@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -171,19 +172,20 @@ def _fits(cell, key, word):
 
 
 def _newest(cells, wanted):
-    """Of each machine and workload what belongs to the newest commit, and there was measured last."""
+    """Of each machine and workload what belongs to the newest commit; of its environments, the one with most figures,
+    or else the last one."""
     mine = [cell for cell in cells if all(_fits(cell, key, word) for key, word in wanted.items())]
 
-    def place(cell):
-        return cell["machine"], cell["workload"]
-
     def run(cell):
-        return cell["measured_at"], cell["commit"], cell["environment"]
+        return cell["machine"], cell["workload"], cell["commit"], cell["environment"]
 
-    newest = {}
+    figures = Counter(run(cell) for cell in mine if cell["status"] == "ok")
+    best = {}
     for cell in mine:
-        newest[place(cell)] = max(run(cell), newest.get(place(cell), run(cell)))
-    return [cell for cell in mine if run(cell) == newest[place(cell)]]
+        date, measured = cell["measured_at"]
+        rank = (date, figures[run(cell)], measured, run(cell))
+        best[run(cell)[:2]] = max(rank, best.get(run(cell)[:2], rank))
+    return [cell for cell in mine if run(cell) == best[run(cell)[:2]][-1]]
 
 
 def _empty(workload, technique, size):
