@@ -340,6 +340,7 @@ def tables(
     from gpu_cookbook import tables as drawing
 
     choose(workloads, ())
+    complaints = []
     try:
         stored = store.Store()
         cells, complaints = stored.load()
@@ -347,7 +348,7 @@ def tables(
             [cell for cell in cells if not workloads or cell["workload"] in workloads], machines, commits, environments
         )
     except store.StoreError as error:
-        fail(str(error))
+        fail("\n".join([*complaints, str(error)]))
     found = [table for pair in pairs for table in drawing.change(*pair)]
     if not pairs:
         found = [*drawing.measured(shown), *drawing.abilities()]

@@ -133,16 +133,16 @@ def measured_with(cells):
 
 COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
     ("resident", lambda c: timing(c, "resident"), 0),
-    ("device", lambda c: timing(c, "device"), 2),
-    ("transfer", lambda c: timing(c, "transfer"), 0),
-    ("×NumPy", lambda c: ratio(c, "resident"), 0),
-    ("× transfer", lambda c: ratio(c, "transfer"), 1),
-    ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 1),
-    ("Gop/s", operations, 2),
-    ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 3),
-    ("memory", lambda c: number(c, "peak_device_memory_bytes", lambda v: f"{digits(v / 2**30)} GiB"), 3),
-    ("first", lambda c: number(c, "first_result_s", seconds), 2),
-    ("wins from", wins, 3),
+    ("device", lambda c: timing(c, "device"), 3),
+    ("transfer", lambda c: timing(c, "transfer"), 1),
+    ("×NumPy", lambda c: ratio(c, "resident"), 1),
+    ("× transfer", lambda c: ratio(c, "transfer"), 2),
+    ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 2),
+    ("Gop/s", operations, 3),
+    ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 4),
+    ("memory", lambda c: number(c, "peak_device_memory_bytes", lambda v: f"{digits(v / 2**30)} GiB"), 4),
+    ("first", lambda c: number(c, "first_result_s", seconds), 3),
+    ("wins from", wins, 4),
 )
 
 

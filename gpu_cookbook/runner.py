@@ -129,15 +129,19 @@ class Process:
         _running.add(self)
         with Path(self.folder, "stderr").open("wb") as errors:
             self.popen = subprocess.Popen(
-                [sys.executable, "-P", "-m", "gpu_cookbook.worker", json.dumps(self.job), str(writing)],
+                # The job goes through stdin: a longer command line moves what lies in memory, and by that NumPy's
+                # increment of 1,000,000 elements from 43 to 57 µs (seen on an AMD EPYC).
+                [sys.executable, "-P", "-m", "gpu_cookbook.worker", str(writing)],
                 pass_fds=[writing],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=errors,
                 stderr=errors,
                 env=environment(self.folder),
                 start_new_session=True,  # Ctrl-C is for us; we end the worker
             )
         os.close(writing)
+        with contextlib.suppress(BrokenPipeError), self.popen.stdin as stdin:
+            stdin.write(json.dumps(self.job).encode())
         return self
 
     def messages(self, first_limit, limit):

@@ -226,6 +226,10 @@ class Writer:
         self.commit = store.repo.get_hash_from_name("HEAD")
         self._refuse_what_is_not_committed()
         self._refuse_another_installation()
+        if machine_name is not None and not re.fullmatch(r"\w[\w.-]*", machine_name):
+            raise StoreError(
+                f"'{machine_name}' cannot name a machine: letters, digits, '_', '-' and '.', as in my-gpu."
+            )
         machine_name = machine_name or asv_machine.Machine.get_unique_machine_name()
         defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
         if machine.gpus():

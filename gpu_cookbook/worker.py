@@ -1,7 +1,7 @@
-"""One recipe in a process of its own: ``python -m gpu_cookbook.worker JOB FD`` writes JSON lines to the descriptor.
+"""One recipe in a process of its own: ``python -m gpu_cookbook.worker FD`` reads a job and writes JSON lines to FD.
 
-JOB is a JSON object: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe with ``kind``.
-A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe
+with ``kind``. A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
 {"ending": reason} where something else than a cell failed.
 """
 
@@ -147,8 +147,8 @@ def main():
     ctypes.CDLL(None).prctl(
         1, signal.SIGKILL
     )  # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed
-    job = json.loads(sys.argv[1])
-    with os.fdopen(int(sys.argv[2]), "w", buffering=1) as pipe:
+    job = json.load(sys.stdin)
+    with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
 
         def say(**message):
             pipe.write(json.dumps(message) + "\n")

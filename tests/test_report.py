@@ -101,6 +101,7 @@ def test_a_table_is_no_wider_than_its_terminal(width):
             t,
             size,
             r,
+            device=device,
             transfer_s=1.0,
             transfer_q1_s=1,
             transfer_q3_s=1,
@@ -111,11 +112,15 @@ def test_a_table_is_no_wider_than_its_terminal(width):
             device_q1_s=1.0,
             device_q3_s=1.0,
         )
-        for t, r in (("numpy", 1.0), ("multiprocessing_cuda", 0.5))
+        for t, r, device in (
+            ("numpy", 1.0, "AMD EPYC, 2 cores"),
+            ("multiprocessing_cuda", 0.5, "pthread-AMD EPYC-Genoa"),
+        )
         for size in (40_000, 2**28)
     ]
     console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     console.print(report.tables(report.complete(cells), width))
     lines = console.export_text().splitlines()
     assert all(len(line) <= width for line in lines)
+    assert not any("…" in line for line in lines)
     assert any("multiprocessing_cuda" in line and "500 ms" in line for line in lines)

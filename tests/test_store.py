@@ -347,7 +347,12 @@ def test_compare_saves_and_goes_on(clone):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["--resume"], "belong to --save"), (["--save", "-s", "1000"], "leave --size out")],
+    [
+        (["--resume"], "belong to --save"),
+        (["--save", "-s", "1000"], "leave --size out"),
+        (["--save", "--machine", "../evil"], "'../evil' cannot name a machine"),
+        (["--save", "--machine", ""], "'' cannot name a machine"),
+    ],
 )
 def test_options_that_do_not_fit_say_so(clone, arguments, words):
     _, err = cookbook("compare", "multiply", "-t", "numpy", *arguments, code=2)
@@ -366,9 +371,10 @@ def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
     assert "run this inside of one" in err
 
 
-def test_every_stored_result_belongs_to_a_commit_and_a_recipe(monkeypatch):
-    """Of this repository."""
-    monkeypatch.chdir(ROOT)
+def test_every_stored_result_belongs_to_a_commit_and_a_recipe(tmp_path, monkeypatch):
+    """Of those that are committed."""
+    git(tmp_path, "clone", "--quiet", ROOT, "clone")
+    monkeypatch.chdir(tmp_path / "clone")
     cells, complaints = store.Store().load()
     assert complaints == []
     assert cells, "there are no results"
