@@ -1,7 +1,9 @@
 """One recipe in a process of its own: ``python -m gpu_cookbook.worker FD`` reads a job and writes JSON lines to FD.
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe
-with ``kind``. A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
+with ``kind``.
+
+A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
 {"ending": reason} where something else than a cell failed.
 """
 
