@@ -236,8 +236,10 @@ class Writer:
             defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
         self.machine = asv_machine.Machine()
         self.machine.__dict__.update(defaults)
-        env = environment.ExistingEnvironment(store.config, sys.executable, {}, {})
-        self.python, self.environment = env.python, env.name
+        # As asv names an environment that exists, but by Python's version, not by its path, which is nobody's business
+        # and another one after the clone has moved.
+        self.python = ".".join(map(str, sys.version_info[:2]))
+        self.environment = environment.get_env_name("existing", self.python, {}, {})
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
