@@ -18,7 +18,7 @@ help:
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make test      set up, lint, then run the tests"
-	@echo "make clean     remove $(VENV)"
+	@echo "make clean     remove $(VENV), and what asv built"
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook $@
@@ -47,4 +47,4 @@ $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
 	@touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .asv

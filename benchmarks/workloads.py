@@ -111,7 +111,7 @@ def _suite(workload):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
             recipe = _recipe(workload, technique, size)
             (cell,) = runner.run(recipe, "check", [module.AWKWARD[1]])
-            return conditions.record(RESULTS, recipe, cell)
+            return conditions.record(RESULTS, cell)
 
         def runs_here(technique, size=None):
             _recipe(workload, technique, size)

@@ -13,21 +13,14 @@ from gpu_cookbook import catalogue, machine
 FILE = "conditions.jsonl"
 
 
-def record(folder, recipe, cell):
+def record(folder, cell):
     """The number of the line in ``folder`` that says under which conditions this cell ran; added if it is new."""
-    device = cell["device"]
-    nvidia = machine.nvidia() if machine.is_gpu(device) else None
     line = {
-        "device": device,
-        "driver": nvidia and nvidia.driver,
-        "cuda": nvidia and ".".join(map(str, nvidia.cuda)),
-        "clock": nvidia and machine.clock(),
-        "math": recipe.math or "IEEE",
+        **{key: cell[key] for key in ("device", "driver", "cuda", "math", "status", "reason")},
+        "clock": machine.clock() if machine.is_gpu(cell["device"]) else None,
         "copy_bandwidth_gb_per_s": cell.get("device_copy_bandwidth_gb_per_s"),
         "cache_bytes": cell.get("device_cache_bytes"),
-        "versions": versions() if device else {},
-        "status": cell["status"],
-        "reason": cell["reason"],
+        "versions": versions() if cell["device"] else {},
     }
     text = json.dumps(line, ensure_ascii=False, sort_keys=True)
     number = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # 48 bits: a float64 holds them exactly

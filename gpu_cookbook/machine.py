@@ -131,7 +131,7 @@ def installed(package):
 @cache
 def versions(packages):
     """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
-    return ", ".join(filter(None, [python_version(), *map(distributions, sorted(packages))]))
+    return ", ".join(dict.fromkeys(filter(None, [python_version(), *map(distributions, sorted(packages))])))
 
 
 def python_version():

@@ -226,7 +226,10 @@ def measure(module, workload, size, device, memory_base):
 
 
 def judge(figures, workload, size, probe):
-    """GB/s, Gop/s and share of the copy bandwidth, added to the figures. Refused where no device can be that fast."""
+    """GB/s, Gop/s and share of the copy bandwidth, added to the figures. Refused where no device can be that fast.
+
+    ``probe``: what was measured of the device; None in it is not known, and is not judged by.
+    """
     moved = workload.bytes_moved(size)
     best = figures.get("device_s", figures["resident_s"])
     figures["device_copy_bandwidth_gb_per_s"] = probe["copy_bandwidth_gb_per_s"]
@@ -237,8 +240,8 @@ def judge(figures, workload, size, probe):
     rate = moved / best
     figures["bandwidth_gb_per_s"] = rate / 1e9
     # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
-    if probe["cache_bytes"] is not None and moved > 2 * probe["cache_bytes"]:
-        limit = probe["copy_bandwidth_gb_per_s"]
+    limit = probe["copy_bandwidth_gb_per_s"]
+    if None not in (limit, probe["cache_bytes"]) and moved > 2 * probe["cache_bytes"]:
         figures["copy_bandwidth_percent"] = 100 * rate / 1e9 / limit
         if rate / 1e9 > COPY_LIMIT * limit:
             raise Refused(

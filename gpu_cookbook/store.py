@@ -125,9 +125,8 @@ class Store:
 
 def _judged(cell):
     """A cell of `asv run` has not been held against what the device can do: what compare refuses is refused here."""
-    known = {"copy_bandwidth_gb_per_s": COPYING, "cache_bytes": "device_cache_bytes"}
-    if cell["status"] == "ok" and "resident_s" in cell and all(cell.get(key) for key in known.values()):
-        probe = {name: cell[key] for name, key in known.items()}
+    if cell["status"] == "ok" and "resident_s" in cell:
+        probe = {"copy_bandwidth_gb_per_s": cell.get(COPYING), "cache_bytes": cell.get("device_cache_bytes")}
         try:
             measure.judge(cell, catalogue.workload_module(cell["workload"]), cell["size"], probe)
         except measure.Refused as error:
@@ -202,11 +201,12 @@ def _empty(workload, technique, size):
 def _apply(cell, found):
     """The conditions of a line of conditions.jsonl, as a cell has them."""
     recipe = _recipe(cell["workload"], cell["technique"])
-    wanted = ("python", *(recipe.packages if recipe else found["versions"]))
+    wanted = ("python", *sorted(recipe.packages if recipe else found["versions"]))
     cell |= {key: found[key] for key in ("device", "driver", "cuda", "clock", "math")}
     cell[COPYING] = found["copy_bandwidth_gb_per_s"]
     cell["device_cache_bytes"] = found["cache_bytes"]
-    cell["versions"] = ", ".join(found["versions"][module] for module in wanted if module in found["versions"])
+    versions = (found["versions"][module] for module in wanted if module in found["versions"])
+    cell["versions"] = ", ".join(dict.fromkeys(versions))
     if found["status"] != "ok":
         cell |= {"status": found["status"], "reason": found["reason"]}
 
@@ -271,8 +271,9 @@ class Writer:
             for cell in cells
             if (cell["machine"], cell["commit"], cell["environment"]) == mine
             and cell["status"] == "ok"
-            and "operations_g_per_s" in cell  # compare's own: asv run has no copy bandwidth beside it
-            and cell["versions"] == _versions_now(cell)
+            and cell.get(COPYING)  # compare's own: asv run has no copy bandwidth beside it
+            and "resident_s" in cell
+            and cell["versions"] == machine.versions(_recipe(cell["workload"], cell["technique"]).packages)
         }
 
     def add(self, recipe, cell, samples):
@@ -291,7 +292,7 @@ class Writer:
                 for size in sizes:
                     self._put_all(stored, recipe, {"size": size, "status": "skipped"}, {}, math.nan)
             self.measured.add(key)
-            self._put_all(stored, recipe, cell, samples, conditions.record(self.store.folder, recipe, cell))
+            self._put_all(stored, recipe, cell, samples, conditions.record(self.store.folder, cell))
             self._save(stored)
 
     def _has(self, stored, recipe, size):
@@ -407,12 +408,6 @@ def _recipe(workload, technique):
         (r for r in catalogue.recipes() if (r.workload, r.technique) == (workload, technique)),
         None,
     )
-
-
-def _versions_now(cell):
-    now = conditions.versions()
-    wanted = ("python", *_recipe(cell["workload"], cell["technique"]).packages)
-    return ", ".join(now[module] for module in wanted if module in now)
 
 
 def _first_line(error):

@@ -18,7 +18,7 @@ from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 
-from gpu_cookbook import catalogue, report
+from gpu_cookbook import catalogue, measure, report
 
 TIMED = ("resident", "device", "transfer")
 FIGURES = {  # figure: its key in a cell, its name in a record, how it is written, what it is
@@ -192,18 +192,13 @@ def _grouped(cells, *keys):
 
 
 def _bandwidth(cell):
-    """As measure.judge has it, of the device's time where there is one: what asv itself runs has times only. None where
-    there is more arithmetic than memory to move."""
+    """As measure.judge has it; nothing where there is more arithmetic than memory to move."""
     workload = catalogue.workload_module(cell["workload"])
-    moved = workload.bytes_moved(cell["size"])
-    best = _value(cell, _timed(cell, "bandwidth"))
-    if not best or moved < workload.operations(cell["size"]):
+    times = {key: cell[key] for key in ("device_s", "resident_s") if cell["status"] == "ok" and cell.get(key)}
+    if not times or workload.bytes_moved(cell["size"]) < workload.operations(cell["size"]):
         return {}
-    rate, cache = moved / best / 1e9, cell.get("device_cache_bytes")
-    share = {}
-    if cell.get(COPYING) and cache is not None and moved > 2 * cache:
-        share = {"copy_bandwidth_percent": 100 * rate / cell[COPYING]}
-    return {"bandwidth_gb_per_s": rate} | share
+    probe = {"copy_bandwidth_gb_per_s": cell.get(COPYING), "cache_bytes": cell.get("device_cache_bytes")}
+    return measure.judge(times, workload, cell["size"], probe)
 
 
 def _value(cell, figure):

@@ -146,9 +146,8 @@ def run(job, say):
 
 
 def main():
-    ctypes.CDLL(None).prctl(
-        1, signal.SIGKILL
-    )  # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed
+    # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     job = json.load(sys.stdin)
     with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
 

@@ -56,9 +56,9 @@ def cell(size, status="ok", reason=None, median=1e-5, **more):
         "device_copy_bandwidth_gb_per_s": 50.0,
         "device_cache_bytes": 2**20,
     }
-    return (
-        {"size": size, "status": status, "reason": reason, "device": None} | (measured if status == "ok" else {}) | more
-    )
+    about = {"size": size, "status": status, "reason": reason, "math": "IEEE"}
+    nowhere = dict.fromkeys(("device", "driver", "cuda"))
+    return about | nowhere | (measured if status == "ok" else {}) | more
 
 
 def add(writer, technique, size, *status, median=1e-5, **more):
@@ -140,7 +140,7 @@ def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
     add(writer, "numpy", 40_000)
     writer.add(recipe("torch"), cell(40_000, resident_s=None, transfer_s=None, first_result_s=1.0), {})
     assert set(writer.done()) == {("multiply", "numpy", 40_000)}
-    monkeypatch.setattr(machine, "python_version", lambda: "Python 9")
+    monkeypatch.setattr(machine, "versions", lambda packages: "Python 9")  # cached: an upgrade means another process
     assert writer.done() == {}
 
 

@@ -242,14 +242,12 @@ def test_every_tick_links_recipes_that_exist_and_every_other_answer_its_source()
     ],
 )
 def test_the_verdict(before, after, verdict):
-    pytest.importorskip("asv")
     (table,) = tables.change([before] if before else [], [after] if after else [])
     assert "{} ({})".format(*texts(table)[f"a, {LARGE:,}"][-2:]) == verdict
     assert f"{table.records[0]['verdict']} ({table.records[0]['why']})" == verdict
 
 
 def test_a_change_has_both_figures_and_their_ratio():
-    pytest.importorskip("asv")
     before = [cell("a", 1.0), without("b", "skipped", "no GPU")]
     timed = {"device_s": 0.5, "transfer_s": 3.0, "commit": "f" * 20}
     found = tables.change(before, [cell("a", 2.0, **timed), without("b", "skipped", "no GPU", commit="f" * 20)])
@@ -268,7 +266,6 @@ def test_a_change_has_both_figures_and_their_ratio():
 
 
 def test_what_else_differs_is_named():
-    pytest.importorskip("asv")
     before = [cell("a"), cell("only_before", versions="torch 1.0")]
     after = [cell("a", versions="Python 3.12.3, numpy 2.5.0, cupy 14", driver="590.2", math="TF32")]
     found = [line for line in notes(tables.change(before, after)).splitlines() if line.startswith("Not the same")]
