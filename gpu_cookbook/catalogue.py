@@ -56,7 +56,8 @@ def read(path):
     """The Recipe in a file; BrokenRecipe where its docstring lacks a line."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
-    facts = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
+    lines, _, _ = rest.partition("\n\n")  # behind them a tuned recipe says what made it faster
+    facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
     missing = [key for key in ("Framework", "Runs on", "Install") if key not in facts]
     if missing:
         raise BrokenRecipe(f"{path}: the docstring has no line '{missing[0]}: …' (see CONTRIBUTING.md)")
@@ -115,8 +116,9 @@ def default_sizes(name):
     return list(sizes if machine.gpus() else sizes[:2])
 
 
-def choose(workload_names=(), technique_names=()):
-    """The recipes of these workloads and techniques; all of them where none is named. UnknownName for a wrong one."""
+def choose(workload_names=(), technique_names=(), lane=None):
+    """The recipes of these workloads, techniques and this lane; all of them where none is named. UnknownName for a
+    wrong one."""
     techniques = sorted({recipe.technique for recipe in recipes()})
     for kind, names, known in (
         ("workload", workload_names, list(workloads())),
@@ -130,12 +132,13 @@ def choose(workload_names=(), technique_names=()):
         for recipe in recipes()
         if (not workload_names or recipe.workload in workload_names)
         and (not technique_names or recipe.technique in technique_names)
+        and (not lane or recipe.lane == lane)
     ]
     if not chosen:
-        raise UnknownName(
-            f"No recipe for {', '.join(workload_names)} with {', '.join(technique_names)}. "
-            "'gpu-cookbook list' shows what there is."
-        )
+        words = [f" for {', '.join(workload_names)}"] if workload_names else []
+        words += [f" with {', '.join(technique_names)}"] if technique_names else []
+        words += [f" in the {lane} lane"] if lane else []
+        raise UnknownName(f"No recipe{''.join(words)}. 'gpu-cookbook list' shows what there is.")
     return chosen
 
 

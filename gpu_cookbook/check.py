@@ -17,6 +17,12 @@ def steps(module, workload):
     )
 
 
+def round_trip(module, workload):
+    """Host arrays in, host result out: the recipe's own function where it has one, else its steps."""
+    upload, function, _, download = steps(module, workload)
+    return getattr(module, "round_trip", lambda *inputs: download(function(*upload(*inputs))))
+
+
 def takes_out(function):
     return "out" in inspect.signature(function).parameters
 
@@ -108,16 +114,27 @@ def check_size(module, workload, size, device, layouts=True):
         wait(result)
         return download(result)
 
+    ways = {"": answer}
+    if hasattr(module, "round_trip"):
+        ways["round_trip: "] = lambda inputs: module.round_trip(*inputs)
+    kept = []  # what round_trip returned, and what that was
     for seed in (1, 2):  # two inputs: a result kept from the first call is found out at the second
         plain = workload.inputs(size, seed)
         for description, inputs in variants(plain) if layouts else [("", plain)]:
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is meant
-                fault = Expected(workload, before).disagreement(answer(inputs))
-            if fault:
-                return description + fault
-            if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(inputs, before, strict=True)):
-                return f"{description}the caller's own array was changed"
+                expected = Expected(workload, before)
+                for way, compute in ways.items():
+                    result = compute(inputs)
+                    fault = expected.disagreement(result)
+                    if fault:
+                        return way + description + fault
+                    if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(inputs, before, strict=True)):
+                        return f"{way}{description}the caller's own array was changed"
+                    if way:
+                        kept.append((result, np.array(result)))
+    if not all(np.array_equal(result, copy, equal_nan=True) for result, copy in kept):
+        return "round_trip: a later call changes the result of an earlier one"
     inputs = workload.inputs(size)
     if takes_out(function):
         expected = Expected(workload, inputs)
@@ -125,12 +142,69 @@ def check_size(module, workload, size, device, layouts=True):
         fault = expected.disagreement(answer(inputs, out=out))
         if fault:
             return f"out=: {fault}"
+    if layouts:
+        fault = check_slices(module, workload, inputs)
+        if fault:
+            return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
         return _seeds(workload, size, answer)
     arguments = upload(*inputs)  # before: a copy from the host would wait for the device, and hide a late end
     if device.late(lambda: function(*arguments), wait):
         return "wait() returns before the device is done"
     return None
+
+
+def check_slices(module, workload, inputs):
+    """What is wrong with slices of device arrays, in a line, or None. Their first address is no multiple of 16 bytes,
+    which loads of vectors need, and what lies before and behind them is not the recipe's. A matrix is a slice that was
+    reshaped: one that begins at another row would begin at such a multiple wherever its rows are as long.
+
+    All arrays as slices, then each alone; ``out`` too, where there is one. A ValueError from the function will do.
+    """
+    upload, function, wait, download = steps(module, workload)
+    expected = Expected(workload, inputs)
+    count = len(inputs)
+    hosts = dict(enumerate(inputs))
+    if takes_out(function):
+        hosts["out"] = np.full(expected.answer.shape, np.nan, np.float32)
+    if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or the handle of other processes
+        return None
+
+    def fault_of(names):
+        padded = {n: _padded(x) if n in names else x for n, x in hosts.items()}
+        whole = dict(enumerate(upload(*(padded[i] for i in range(count)))))
+        if "out" in names:
+            (whole["out"],) = upload(padded["out"])
+        given = {n: x[1:-1].reshape(hosts[n].shape) if n in names else x for n, x in whole.items()}
+        options = {"out": given["out"]} if "out" in names else {}
+        try:
+            result = function(*(given[i] for i in range(count)), **options)
+        except ValueError:
+            return None  # refused
+        wait(result)
+        fault = expected.disagreement(download(result))
+        for n in names:
+            if n == "out" or repeats(workload):  # the function writes into it
+                after = download(whole[n])
+                if not np.isnan(after[[0, -1]]).all():
+                    return "what lies before or behind it was written"
+                if n == "out":
+                    fault = fault or expected.disagreement(after[1:-1].reshape(hosts[n].shape))
+        return fault
+
+    for names in dict.fromkeys([tuple(hosts), *((name,) for name in hosts)]):
+        try:
+            fault = fault_of(names)
+        except Exception as error:  # a recipe may raise anything
+            fault = f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+        if fault:
+            return f"a slice of a device array{' as out=' if names == ('out',) else ''}: {fault}"
+    return None
+
+
+def _padded(x):
+    """Its elements in one row, with a NaN before and behind them."""
+    return np.pad(x.reshape(-1), 1, constant_values=np.nan)
 
 
 def _seeds(workload, size, answer):
@@ -146,11 +220,14 @@ def check_refusals(module, workload):
     """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
     upload, function, wait, download = steps(module, workload)
 
-    def refusal(what, names, arguments, **options):
+    def work(*arguments, **options):
+        result = function(*arguments, **options)
+        wait(result)
+        download(result)
+
+    def refusal(what, names, call):
         try:
-            result = function(*arguments(), **options)
-            wait(result)
-            download(result)
+            call()
         except ValueError as error:
             unnamed = [name for name in names if name not in str(error)]
             return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
@@ -159,17 +236,20 @@ def check_refusals(module, workload):
     faults = []
     for inputs in workload.wrong_inputs():
         shapes = [str(x.shape) for x in inputs]
-        faults.append(refusal(f"shapes {' and '.join(shapes)}", shapes, lambda inputs=inputs: upload(*inputs)))
+        what = f"shapes {' and '.join(shapes)}"
+        faults.append(refusal(what, shapes, lambda inputs=inputs: work(*upload(*inputs))))
+        if hasattr(module, "round_trip"):
+            faults.append(refusal(f"round_trip: {what}", shapes, lambda inputs=inputs: module.round_trip(*inputs)))
     inputs = workload.inputs(workload.AWKWARD[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         other = in_another_dtype(right[0])
         if other is not None:
             dtype = str(other.dtype).removeprefix("torch.")
-            faults.append(refusal(f"{dtype} given to the function itself", [dtype], lambda: (other, *right[1:])))
+            faults.append(refusal(f"{dtype} given to the function itself", [dtype], lambda: work(other, *right[1:])))
         if takes_out(function):
             (out,) = upload(np.zeros((5, 7), np.float32))
-            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: right, out=out))
+            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: work(*right, out=out)))
     return next(filter(None, faults), None)
 
 

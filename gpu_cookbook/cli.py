@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 
 BUSY = 0.3  # cores; with one of two taken, PyTorch on both was seen to take 8 ms for what takes 6 µs alone
+EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
 PIPE_WIDTH = 160  # characters, where the output is not a terminal: a file has no edge
 
 
@@ -39,6 +40,13 @@ class Format(enum.StrEnum):
     markdown = "markdown"
     csv = "csv"
     json = "json"
+
+
+class Lane(enum.StrEnum):
+    """What a recipe is written for: to be read, or to be fast."""
+
+    idiomatic = "idiomatic"
+    tuned = "tuned"
 
 
 @app.callback()
@@ -64,6 +72,10 @@ Workloads = Annotated[
 Techniques = Annotated[
     list[str] | None, typer.Option("--technique", "-t", metavar="T", help="Only this technique. Can be repeated.")
 ]
+OneLane = Annotated[
+    Lane | None,
+    typer.Option("--lane", help="Only recipes as the documentation has them, or only those tuned to be fast."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -78,9 +90,9 @@ def fail(message):
     raise typer.Exit(2)
 
 
-def choose(workloads, techniques):
+def choose(workloads, techniques, lane=None):
     try:
-        return catalogue.choose(workloads or (), techniques or ())
+        return catalogue.choose(workloads or (), techniques or (), lane)
     except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
         fail(str(error))
 
@@ -100,9 +112,9 @@ def progress():
 
 
 @app.command("list")
-def list_recipes(as_json: AsJson = False):
+def list_recipes(lane: OneLane = None, as_json: AsJson = False):
     """Show every workload and technique, and what runs on this machine."""
-    rows = [(recipe, machine.obstacle(recipe)) for recipe in choose((), ())]
+    rows = [(recipe, machine.obstacle(recipe)) for recipe in choose((), (), lane)]
     if as_json:
         print(
             report.as_json(
@@ -142,7 +154,10 @@ def list_recipes(as_json: AsJson = False):
         table.add_row(technique, recipe.lane, *marks, Text("; ".join(reasons), style="dim"))
     console().print(table)
     here = sum(obstacle is None for _, obstacle in rows)
-    console().print(f"{len(rows)} recipes, {here} of which run here. One of them: gpu-cookbook show multiply numpy")
+    one = max((recipe for recipe, _ in rows), key=lambda recipe: (recipe.workload, recipe.technique) == EXAMPLE)
+    console().print(
+        f"{len(rows)} recipes, {here} of which run here. One of them: gpu-cookbook show {one.workload} {one.technique}"
+    )
 
 
 @app.command()
@@ -178,6 +193,7 @@ def show(
 def check(
     workloads: Workloads = None,
     techniques: Techniques = None,
+    lane: OneLane = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 also for a recipe that was skipped: for a GPU machine.")
     ] = False,
@@ -187,7 +203,7 @@ def check(
 
     Exits with 1 on a wrong answer.
     """
-    recipes = choose(workloads, techniques)
+    recipes = choose(workloads, techniques, lane)
     results = {}
 
     def one(recipe):
@@ -219,6 +235,7 @@ def check(
 def compare(
     workloads: Workloads = None,
     techniques: Techniques = None,
+    lane: OneLane = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -248,8 +265,8 @@ def compare(
     crashes or hangs costs its own cells only. Ctrl-C keeps and shows what was measured. Exits with 1 if a cell failed
     or was refused.
     """
-    recipes = choose(workloads, techniques)
-    if techniques and "numpy" not in techniques:
+    recipes = choose(workloads, techniques, lane)
+    if not any(recipe.technique == "numpy" for recipe in recipes):
         recipes = [*choose(sorted({recipe.workload for recipe in recipes}), ["numpy"]), *recipes]
         recipes.sort(key=lambda recipe: recipe.workload)
     writer = writer_for(save, machine_name, resume, sizes)
@@ -329,29 +346,31 @@ def tables(
     workloads: Annotated[
         list[str] | None, typer.Option("--workload", metavar="W", help="Only this workload. Can be repeated.")
     ] = None,
+    lane: OneLane = None,
     form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
 ):
     """Show what is stored under benchmarks/results, and what frameworks and parallel engines can do.
 
-    With two machines, commits or environments: the first beside the second, and whether they really differ. Exits with
-    1 if a result file cannot be used.
+    With two machines, commits or environments: the first beside the second, and whether they really differ. With
+    --lane, NumPy stays, to compare with. Exits with 1 if a result file cannot be used.
     """
     from gpu_cookbook import store  # asv takes longer to import than 'list' may
     from gpu_cookbook import tables as drawing
 
-    choose(workloads, ())
+    choose(workloads, (), lane)
     complaints = []
     try:
         stored = store.Store()
         cells, complaints = stored.load()
-        shown, pairs = store.select(
-            [cell for cell in cells if not workloads or cell["workload"] in workloads], machines, commits, environments
-        )
+        cells = [cell for cell in cells if not workloads or cell["workload"] in workloads]
+        shown, pairs = store.select(cells, machines, commits, environments)
     except store.StoreError as error:
         fail("\n".join([*complaints, str(error)]))
-    found = [table for pair in pairs for table in drawing.change(*pair)]
+    if lane and cells and not any(cell["lane"] == lane for cell in cells):
+        fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet: compare --lane {lane} --save."]))
+    found = [table for pair in pairs for table in drawing.change(*(drawing.of_lane(side, lane) for side in pair))]
     if not pairs:
-        found = [*drawing.measured(shown), *drawing.abilities()]
+        found = [*drawing.measured(shown, lane), *drawing.abilities()]
     if form is TableFormat.table:
         out = console()
         out.print(drawing.terminal(found, out.width))

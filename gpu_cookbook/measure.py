@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from gpu_cookbook import machine
-from gpu_cookbook.check import Expected, repeats, steps, takes_out
+from gpu_cookbook.check import Expected, repeats, round_trip, steps, takes_out
 from gpu_cookbook.device import Host, Unmeasurable
 
 VERSION = "1"  # of what the figures mean: stored ones of another version are not compared with them
@@ -127,6 +127,7 @@ class Calls:
 
     def __init__(self, module, workload, size):
         self.upload, self.function, self.wait, self.download = steps(module, workload)
+        self.round_trip = round_trip(module, workload)
         self.workload = workload
         self.inputs = workload.inputs(size)
         self.expected = Expected(workload, self.inputs)
@@ -167,7 +168,7 @@ class Calls:
 
     def there_and_back(self):
         self.back = None  # one at a time
-        self.back = self.download(self.function(*self.upload(*self.inputs)))
+        self.back = self.round_trip(*self.inputs)
 
     def verify_back(self):
         fault = self.expected.disagreement(self.back)

@@ -147,12 +147,20 @@ COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
 
 
 def grouped(cells):
-    """(workload, [(size, its ok cells, fastest first)], the rest) of a comparison."""
+    """(workload, [(size, lane, their ok cells, fastest first)], the rest) of a comparison: each lane is ranked for
+    itself. The lane is empty where there is only one."""
     for workload in dict.fromkeys(cell["workload"] for cell in cells):
         mine = [cell for cell in cells if cell["workload"] == workload]
         ok = sorted((c for c in mine if c["status"] == "ok"), key=lambda c: c["resident_s"])
-        sizes = sorted({cell["size"] for cell in ok})
-        yield workload, [(size, [c for c in ok if c["size"] == size]) for size in sizes], rest(mine)
+        groups = {}
+        for cell in ok:
+            groups.setdefault((cell["size"], cell["lane"]), []).append(cell)
+        both = len({lane for _, lane in groups}) > 1
+        yield workload, [(size, lane * both, groups[size, lane]) for size, lane in sorted(groups)], rest(mine)
+
+
+def heading(size, lane, label):
+    return f"{label(size)}, {lane}" if lane else label(size)
 
 
 def rest(cells):
@@ -172,12 +180,13 @@ def rest(cells):
             yield technique, "math", math_mode
 
 
-def used_columns(groups, width):
-    """The columns that have a figure, and of those as many as fit in ``width`` characters."""
-    cells = [cell for _, members in groups for cell in members]
+def used_columns(groups, width, headings=()):
+    """The columns that have a figure, and of those as many as fit in ``width`` characters beside the names."""
+    cells = [cell for *_, members in groups for cell in members]
     columns = [(head, text, late) for head, text, late in COLUMNS if any(text(c) not in ("–", "1") for c in cells)]
     while True:
-        names = [(len(f"  {cell['technique']}"), len(place(cell))) for cell in cells] or [(0, 0)]
+        names = [(len(f"  {cell['technique']}"), len(place(cell))) for cell in cells]
+        names += [(len(text), 0) for text in headings] or [(0, 0)]
         taken = (
             sum(max(lengths) for lengths in zip(*names, strict=True))
             + 3
@@ -193,7 +202,8 @@ def tables(cells, width):
     """A rich renderable: a table a workload, then what did not run and why."""
     parts = []
     for workload, groups, others in grouped(cells):
-        columns = used_columns(groups, width)
+        label = catalogue.workload_module(workload).label
+        columns = used_columns(groups, width, [heading(size, lane, label) for size, lane, _ in groups])
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -202,12 +212,12 @@ def tables(cells, width):
         table.add_column("on", no_wrap=True)
         for head, _, _ in columns:
             table.add_column(head, justify="right", no_wrap=True)
-        label = catalogue.workload_module(workload).label
-        for size, members in groups:
-            table.add_row(Text(label(size), style="bold cyan"), "", *[""] * len(columns))
+        for size, lane, members in groups:
+            table.add_row(Text(heading(size, lane, label), style="bold cyan"), "", *[""] * len(columns))
+            # NumPy is there to compare with: alone of its lane, it is not the best of it.
+            ranked = not lane or any(cell["technique"] != "numpy" for cell in members)
             for cell in members:
-                best = all(cell["resident_s"] <= c["resident_s"] for c in members if c["lane"] == cell["lane"])
-                style = "bold green" if best else ""
+                style = "bold green" if ranked and cell["resident_s"] == members[0]["resident_s"] else ""
                 table.add_row(
                     f"  {cell['technique']}", place(cell), *(text(cell) for _, text, _ in columns), style=style
                 )
@@ -256,14 +266,17 @@ def markdown(cells):
     lines = []
     for workload, groups, others in grouped(cells):
         columns = used_columns(groups, math.inf)
+        both = any(lane for _, lane, _ in groups)
         lines += [f"### {workload}", "", f"{catalogue.workloads()[workload].partition(': ')[2]}", ""]
         if groups:
-            heads = ["size", "technique", "on", *(head for head, _, _ in columns)]
-            lines += ["| " + " | ".join(heads) + " |", "| --- | --- | --- |" + " ---: |" * len(columns)]
+            heads = ["size", "technique", *["lane"] * both, "on"]
+            lines += ["| " + " | ".join([*heads, *(head for head, _, _ in columns)]) + " |"]
+            lines += ["|" + " --- |" * len(heads) + " ---: |" * len(columns)]
         label = catalogue.workload_module(workload).label
-        for size, members in groups:
+        for size, lane, members in groups:
             for cell in members:
-                texts = [label(size), f"`{cell['technique']}`", place(cell), *(text(cell) for _, text, _ in columns)]
+                texts = [label(size), f"`{cell['technique']}`", *[lane] * both, place(cell)]
+                texts += [text(cell) for _, text, _ in columns]
                 lines.append("| " + " | ".join(texts).replace("~", "\\~") + " |")
         lines.append("")
         others = list(others)

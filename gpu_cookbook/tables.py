@@ -99,11 +99,19 @@ class Table:
     records: list[dict]
 
 
-def measured(cells):
+def of_lane(cells, lane):
+    """The cells of this lane, and NumPy's, which all others are compared with; all of them where no lane is named."""
+    return [cell for cell in cells if lane in (None, cell["lane"]) or cell["technique"] == "numpy"]
+
+
+def measured(cells, lane=None):
     """Technique × size, a table for each workload and figure; cells of two machines, environments or commits never
-    share one. Why something is missing stands below a workload's last table, how all was measured below a run's."""
+    share one. Why something is missing stands below a workload's last table, how all was measured below a run's.
+
+    ``lane``: only its cells, and NumPy's unranked if they are of another one: it has nothing here to be the best of."""
     tables = []
-    for run in _grouped([cell | _bandwidth(cell) for cell in cells], *RUN):
+    cells = [cell | _bandwidth(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
+    for run in _grouped(cells, *RUN):
         name = _name(run, cells)
         if len({cell["workload"] for cell in run}) > 1:
             tables.append(_overview(run, name))
@@ -233,7 +241,7 @@ def _tied(cell, best, figure):
 def _ranks(cells, figure):
     """{technique: best or tie} among the cells of one size: each lane has its own."""
     ranks = {}
-    for lane in _grouped([cell for cell in cells if _value(cell, figure) is not None], "lane"):
+    for lane in _grouped([cell for cell in cells if cell["ranked"] and _value(cell, figure) is not None], "lane"):
         best = min(lane, key=lambda cell: _value(cell, _timed(cell, figure)))
         first = [cell["technique"] for cell in lane if cell is best or _tied(cell, best, figure)]
         ranks |= dict.fromkeys(first, "tie" if len(first) > 1 else "best")
@@ -301,16 +309,20 @@ def _overview(cells, name):
     sizes = {c["workload"]: max(d["size"] for d in ok if d["workload"] == c["workload"]) for c in ok}
     every = {(c["workload"], c["technique"]): c for c in cells if c["size"] == sizes.get(c["workload"])}
     ranks = {w: _ranks([c for c in every.values() if c["workload"] == w], "resident") for w in sizes}
+    lanes = {technique: cell["lane"] for (_, technique), cell in every.items() if _value(cell, "resident")}
+    both = len(set(lanes.values())) > 1
     rows = []
     for technique in sorted({technique for _, technique in every}, key=lambda name: (name != "numpy", name)):
         mine = [every.get((workload, technique)) for workload in sizes]
         if any(_value(cell, "resident") for cell in mine):
             place = next(report.place(cell) for cell in mine if _value(cell, "resident"))
             entries = [_entry(c, "resident", ranks[c["workload"]].get(technique, "") if c else "") for c in mine]
-            rows.append((Entry(technique), Entry(place), *entries))
+            words = (technique, *[lanes[technique]] * both, place)
+            rows.append((*map(Entry, words), *entries))
     labels = [f"{workload}\n{catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
     title = "Resident, at the largest size" + f". {name}" * bool(name)
-    return Table(title, ("technique", "on", *labels), "ll" + "r" * len(sizes), rows, [], [])
+    head = ("technique", *["lane"] * both, "on")
+    return Table(title, (*head, *labels), "l" * len(head) + "r" * len(sizes), rows, [], [])
 
 
 def _record(cell, figure):
@@ -445,17 +457,18 @@ def _drawn(entry):
 
 
 def _blocks(table, width):
-    """Lists of column numbers: the first column, and as many others as fit beside it."""
+    """Lists of column numbers: the first column, with its lane where it has one, and as many others as fit beside."""
+    kept = 2 if table.head[1:2] == ("lane",) else 1
     block, taken = [], 0
     for i, head in enumerate(table.head):
         room = 3 + max(cell_len(text) for text in (*head.split("\n"), *(_drawn(row[i]).plain for row in table.rows)))
         if i and table.align[i] == "l":
             room = min(room, 3 + WRAP)
-        if i == 0:
-            first = room
-        if len(block) > 1 and taken + room > width:
+        if i == kept:
+            first = taken
+        if len(block) > kept and taken + room > width:
             yield block
-            block, taken = [0], first
+            block, taken = list(range(kept)), first
         block.append(i)
         taken += room
     yield block

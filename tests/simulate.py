@@ -2,9 +2,14 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
+
+import numpy as np  # noqa: E402
+from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.check import check_refusals, check_size  # noqa: E402
@@ -19,6 +24,12 @@ SIZES = {
     "random_subset_mean": ((0, 0), (1, 1), (5, 7)),
 }
 
+# The simulator has no cuda.libdevice: NumPy's functions of the same meaning for those that recipes call.
+FakeCUDAModule.libdevice = SimpleNamespace(
+    fast_fdividef=np.divide, rint=np.rint, rsqrt=lambda x: 1 / np.sqrt(x), rsqrtf=lambda x: 1 / np.sqrt(x)
+)
+warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # NumPy's integers warn where a GPU's wrap
+
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
@@ -28,4 +39,9 @@ for size in SIZES[recipe.workload]:
     fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
+if recipe.workload == "random_subset_mean" and recipe.lane == "tuned":  # tests/test_samples.py is for where it runs
+    for rows, columns, seed in ((5, 7, 2**64 - 1), (2, 6, 1), (3, 1_030, 2**32 + 1)):
+        found = module.download(module.random_subset_mean(rows, columns, seed=seed))
+        expected = workload.samples(rows, columns, seed)[::2, ::2].mean() + 1
+        assert abs(found - expected) < 1e-13, f"{rows} × {columns}: {found} instead of {expected}"
 print(f"{len(SIZES[recipe.workload])} sizes right")

@@ -46,6 +46,47 @@ def test_list_has_every_recipe_with_its_reason():
     assert all(recipe.technique in table for recipe in catalogue.recipes())
 
 
+@pytest.mark.parametrize("lane", ["idiomatic", "tuned"])
+def test_list_of_one_lane(lane):
+    wanted = {(r.workload, r.technique) for r in catalogue.recipes() if r.lane == lane}
+    out, _ = cookbook("list", "--lane", lane, "--json")
+    assert {(row["workload"], row["technique"]) for row in json.loads(out)} == wanted
+    assert {row["lane"] for row in json.loads(out)} == {lane}
+    table, _ = cookbook("list", "--lane", lane)
+    *_, workload, technique = table.split()
+    assert (workload, technique) in wanted
+    assert f"{len(wanted)} recipes" in table
+
+
+def test_check_of_one_lane():
+    tuned = [r for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment"]
+    out, _ = cookbook("check", "increment", "--lane", "tuned", "--json")
+    assert {cell["technique"] for cell in json.loads(out)} == {recipe.technique for recipe in tuned}
+    assert {cell["lane"] for cell in json.loads(out)} == {"tuned"}
+
+
+def test_compare_of_one_lane_has_numpy_too():
+    tuned = next(r.technique for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment")
+    arguments = ("increment", "-s", "1000", "-t", "torch", "-t", tuned, "--lane", "tuned")
+    out, _ = cookbook("compare", *arguments, "--format", "json")
+    assert [cell["technique"] for cell in json.loads(out)] == ["numpy", tuned]
+
+
+def test_tables_of_one_lane():
+    def stored(*arguments):
+        out, _ = cookbook("tables", "--format", "json", *arguments)
+        rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
+        return {(row["technique"], row["lane"]) for row in rows}
+
+    every = stored()
+    assert stored("--lane", "idiomatic") == {row for row in every if row[1] == "idiomatic"}
+    if any(lane == "tuned" for _, lane in every):
+        assert stored("--lane", "tuned") == {row for row in every if row[1] == "tuned" or row[0] == "numpy"}
+    else:
+        _, err = cookbook("tables", "--lane", "tuned", code=2)
+        assert "No results of the tuned lane are stored yet" in err
+
+
 def test_list_imports_no_framework():
     code = (
         "import sys; from gpu_cookbook.cli import app\n"
@@ -78,6 +119,9 @@ def test_show_prints_the_script():
         (["show", "matmul", "joblib"], "No recipe for matmul with joblib"),
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
         (["compare", "--format", "yaml"], "'yaml' is not one of"),
+        (["check", "-t", "torch", "--lane", "tuned"], "No recipe with torch in the tuned lane. 'gpu-cookbook list'"),
+        (["compare", "matmul", "-t", "torch", "--lane", "tuned"], "No recipe for matmul with torch in the tuned lane"),
+        (["tables", "--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["frobnicate"], "No such command 'frobnicate'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -15,8 +15,8 @@ from gpu_cookbook import catalogue
 
 @pytest.mark.parametrize(
     "recipe",
-    [r for r in catalogue.recipes() if r.technique == "numba"],
-    ids=lambda recipe: recipe.workload,
+    [r for r in catalogue.recipes() if r.technique in ("numba", "numba_tuned")],
+    ids=lambda recipe: f"{recipe.workload}-{recipe.technique}",
 )
 def test_right_in_the_simulator(recipe):
     done = subprocess.run(

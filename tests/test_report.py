@@ -1,5 +1,7 @@
 """What follows from the cells, and how numbers are written."""
 
+import re
+
 import pytest
 
 from gpu_cookbook import report
@@ -68,6 +70,45 @@ def test_complete_compares_with_numpy_at_the_same_size():
 
 def test_without_numpy_there_is_no_speedup():
     assert "speedup_resident_x" not in report.complete([cell("x", 100, 2.0)])[0]
+
+
+def lanes(width):
+    """What a comparison of both lanes looks like, line by line."""
+    from rich.console import Console
+
+    cells = [cell("numpy", 100, 4.0), cell("x", 100, 2.0), cell("x_tuned", 100, 1.0, lane="tuned")]
+    cells.append(cell("y_tuned", 100, 3.0, lane="tuned"))
+    console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    console.print(report.tables(report.complete(cells), width))
+    return cells, console.export_text(styles=True).splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_each_lane_is_ranked_for_itself_under_its_name(width):
+    _, lines = lanes(width)
+    words = [re.sub(r"\x1b\[[\d;]*m", "", line).split() for line in lines]
+    rows = [line for line in words if line and line[0] in ("100,", "numpy", "x", "x_tuned", "y_tuned")]
+    assert [row[0] if row[0] != "100," else " ".join(row) for row in rows] == [
+        *("100, idiomatic", "x", "numpy", "100, tuned", "x_tuned", "y_tuned"),
+    ]
+    best = [word[0] for word, line in zip(words, lines, strict=True) if "\x1b[1;32m" in line]
+    assert best == ["x", "x_tuned"]
+
+
+def test_markdown_has_the_lane_where_there_are_two():
+    text = report.markdown(lanes(80)[0])
+    assert "| size | technique | lane | on |" in text
+    assert "| 100 | `numpy` | idiomatic | CPU |" in text and "| 100 | `x_tuned` | tuned | CPU |" in text
+    assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+    assert "lane" not in report.markdown(report.complete([cell("numpy", 100, 4.0), cell("x", 100, 2.0)]))
+
+
+def test_numpy_beside_the_tuned_ones_is_not_the_best_of_its_lane():
+    cells = [cell("numpy", 100, 1.0), cell("x_tuned", 100, 2.0, lane="tuned")]
+    ((_, groups, _),) = report.grouped(cells)
+    assert [(size, lane, len(members)) for size, lane, members in groups] == [(100, "idiomatic", 1), (100, "tuned", 1)]
+    table = report.tables(cells, 160).renderables[1]
+    assert [str(row.style) for row in table.rows] == ["None", "", "None", "bold green"]
 
 
 def test_a_noisy_median_is_marked():

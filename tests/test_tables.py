@@ -82,6 +82,45 @@ def test_the_best_of_each_lane_is_marked_and_lanes_are_not_ranked_together():
     assert list(texts(table)) == ["a", "b", "a_tuned", "b_tuned"]
 
 
+def test_of_one_lane_only_its_cells_are_ranked_and_numpy_stays():
+    cells = [cell("numpy", 5.0), cell("a", 1.0), cell("a_tuned", 0.5), cell("b_tuned", 3.0)]
+    (table, bandwidth) = tables.measured(cells, "tuned")
+    assert texts(table) == {
+        "numpy": ["idiomatic", "NVIDIA H200", "5.00 s"],
+        "a_tuned": ["tuned", "NVIDIA H200", "*500 ms"],
+        "b_tuned": ["tuned", "NVIDIA H200", "3.00 s"],
+    }
+    assert [record["rank"] for record in table.records] == [None, "best", None]
+    assert "ranked" not in table.records[0]
+    assert texts(bandwidth)["numpy"][-1][0] != "*"
+    (table, _) = tables.measured(cells, "idiomatic")
+    assert texts(table) == {"numpy": ["NVIDIA H200", "5.00 s"], "a": ["NVIDIA H200", "*1.00 s"]}
+    assert [c["technique"] for c in tables.of_lane(cells, "idiomatic")] == ["numpy", "a"]
+    assert tables.of_lane(cells, None) == cells
+
+
+def test_the_overview_has_the_lanes_where_there_are_two():
+    cells = [cell(t, workload=w) for t in ("numpy", "a_tuned") for w in ("increment", "multiply")]
+    overview = tables.measured(cells)[0]
+    assert overview.head[:3] == ("technique", "lane", "on") and overview.align == "lllrr"
+    assert [[entry.text for entry in row[:2]] for row in overview.rows] == [
+        ["numpy", "idiomatic"],
+        ["a_tuned", "tuned"],
+    ]
+    assert tables.measured(cells[:2])[0].head[:2] == ("technique", "on")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_lane_stands_beside_every_figure_on_every_terminal(width):
+    cells = [cell(t, s, size=n) for t, s in (("a", 1.0), ("a_tuned", 0.5)) for n in (SMALL, 10**6, LARGE)]
+    table = tables.measured(cells)[0]
+    blocks = list(tables._blocks(table, width))
+    assert all(block[:2] == [0, 1] and len(block) > 2 for block in blocks)
+    assert [i for block in blocks for i in block[2:]] == list(range(2, len(table.head)))
+    assert len(blocks) > (width < 80)
+    assert all(len(line) <= width for line in drawn([table], width).splitlines())
+
+
 @pytest.mark.parametrize(
     ("a", "b", "tied"),
     [

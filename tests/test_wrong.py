@@ -2,14 +2,15 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
-from gpu_cookbook import catalogue, measure, runner
+from gpu_cookbook import catalogue, check, measure, runner
 from gpu_cookbook.device import Host, Unmeasurable
-from gpu_cookbook.recipes import multiply
+from gpu_cookbook.recipes import increment, multiply
 
 WRONG = Path(__file__).parent / "wrong" / "multiply"
 REASONS = {
@@ -23,6 +24,11 @@ REASONS = {
     "float64": "the result's dtype is float64 instead of float32",
     "any_dtype": "float16 given to the function itself: no ValueError",
     "any_out": "out= of shape (5, 7): no ValueError",
+    "slice_start": "a slice of a device array: 1 of 1 elements are wrong, the first at [0]: nan instead of",
+    "slice_before": "a slice of a device array: what lies before or behind it was written",
+    "round_trip_wrong": "round_trip: 1 of 1 elements are wrong, the first at [0]: 0.0 instead of",
+    "round_trip_overwrites": "round_trip: a later call changes the result of an earlier one",
+    "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 PROBES = {"host": {"copy_bandwidth_gb_per_s": 1e9, "cache_bytes": 0}}
@@ -51,8 +57,8 @@ def test_check_rejects_a_wait_that_a_device_would_show():
     assert reasons == ["wait() returns before the device is done"] * 2
 
 
-# any_dtype and any_out are right as long as their input is.
-@pytest.mark.parametrize("name", set(REASONS) - {"any_dtype", "any_out"})
+# any_dtype and any_out are right as long as their input is; what compare measures is no slice.
+@pytest.mark.parametrize("name", sorted(set(REASONS) - {"any_dtype", "any_out", "slice_start", "slice_before"}))
 def test_compare_measures_nothing_wrong(name):
     cells = list(runner.run(recipe(name), "measure", [1000], PROBES))
     assert [cell["status"] for cell in cells] == ["failed"]
@@ -124,6 +130,112 @@ def numpy_recipe():
     import gpu_cookbook.recipes.multiply.with_numpy as module
 
     return module
+
+
+def incremented(function):
+    """NumPy's recipe for increment, with another function."""
+    return SimpleNamespace(upload=numpy_recipe().upload, increment=function, wait=lambda a: None, download=np.copy)
+
+
+def in_place(a):
+    a += 1
+    return a
+
+
+def and_before(a):
+    if a.base is not None:
+        a.base[0] = 7
+    return in_place(a)
+
+
+def and_behind(a):
+    if a.base is not None:
+        a.base[-1] = 7
+    return in_place(a)
+
+
+def refuses(a):
+    raise ValueError("increment takes no slice")
+
+
+def crashes(a):
+    raise RuntimeError("misaligned address\nand more")
+
+
+@pytest.mark.parametrize(
+    ("function", "fault"),
+    [
+        (in_place, None),
+        (and_before, "what lies before or behind it was written"),
+        (and_behind, "what lies before or behind it was written"),
+        (refuses, None),
+        (crashes, "RuntimeError: misaligned address"),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1, 257])
+def test_a_slice_has_neighbours_and_may_be_refused(function, fault, size):
+    found = check.check_slices(incremented(function), increment, increment.inputs(size))
+    assert found == (fault and f"a slice of a device array: {fault}")
+
+
+@pytest.mark.parametrize(
+    ("skips", "what"),
+    [
+        (lambda a, out: out.base is not None, "a slice of a device array: "),
+        (lambda a, out: out.base is not None and a.base is None, "a slice of a device array as out=: "),
+    ],
+)
+def test_an_out_that_is_a_slice_is_what_is_written(skips, what):
+    module = SimpleNamespace(wait=lambda c: None, download=np.copy)
+    module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
+    module.multiply = lambda a, b, out=None: np.multiply(a, b, out=None if out is None or skips(a, out) else out)
+    found = check.check_slices(module, multiply, multiply.inputs(2))
+    assert found.startswith(what + "2 of 2 elements are wrong, the first at [0]: nan instead of")
+
+
+def test_a_handle_of_other_processes_is_not_sliced():
+    module = SimpleNamespace(upload=lambda *arrays: (object(),) * len(arrays), wait=None, download=None)
+    module.multiply = lambda a, b: pytest.fail("it was called")
+    assert check.check_slices(module, multiply, multiply.inputs(2)) is None
+
+
+class OneStep:
+    """NumPy's recipe, and a round_trip of its own."""
+
+    def __init__(self, round_trip):
+        self.round_trip = round_trip
+
+    def __getattr__(self, name):
+        return getattr(numpy_recipe(), name)
+
+
+def test_transfer_is_the_time_of_round_trip_where_there_is_one():
+    calls = []
+    module = OneStep(lambda a, b: calls.append(1) or a * b)
+    assert check.check_size(module, multiply, 100, Host()) is None
+    checked = len(calls)
+    assert checked == 2 * len(list(check.variants(multiply.inputs(100))))
+    figures = measure.measure(module, multiply, 100, Host(), None)
+    assert len(calls) - checked == figures["transfer_samples"]
+    with pytest.raises(measure.Wrong, match="^with transfer: 100 of 100 elements are wrong"):
+        measure.measure(OneStep(lambda a, b: a + b), multiply, 100, Host(), None)
+
+
+def test_a_ring_of_two_results_is_found_out_too():
+    ring = [np.empty(100, np.float32), np.empty(100, np.float32)]
+
+    def turn(a, b):
+        ring.reverse()
+        return np.multiply(a.reshape(-1), b.reshape(-1), out=ring[0]).reshape(a.shape)
+
+    assert check.check_size(OneStep(turn), multiply, 100, Host()) == (
+        "round_trip: a later call changes the result of an earlier one"
+    )
+
+
+def test_round_trip_leaves_its_input_alone():
+    module = OneStep(lambda a, b: np.multiply(a, b, out=a if a.flags.writeable else None))
+    assert check.check_size(module, multiply, 100, Host()) == "round_trip: the caller's own array was changed"
 
 
 class Clock(Host):

@@ -55,3 +55,39 @@ def operations(size):
 def footprint(size):
     """Bytes of three chunks: samples, subset and what the generator needs."""
     return 3 * 8 * chunk(size) ** 2
+
+
+def philox(counter, key):
+    """The four words of the Philox4x32-10 block with this counter, four words, and key, two integers.
+
+    Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC11. A word is an integer below 2**32, or an array of
+    such integers.
+    """
+    c0, c1, c2, c3 = (np.asarray(word, np.uint64) for word in counter)
+    k0, k1 = key
+    for _ in range(10):
+        product0, product1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1 = product1 >> 32 ^ c1 ^ k0, product1 % 2**32
+        c2, c3 = product0 >> 32 ^ c3 ^ k1, product0 % 2**32
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c0, c1, c2, c3
+
+
+def samples(rows, columns, seed=0):
+    """The normal(10, 1) array whose subset every tuned recipe averages: float64, rows × columns.
+
+    Sample (i, j) is a function of the seed, i and j alone, so that nobody has to make those that the mean leaves out:
+    columns 4 q + r and 4 q + r + 2 of row i (r is 0 or 1) are the two normals that Box and Muller make of the
+    Philox4x32-10 block with the counter (2 q + r, i) and the key seed, each of them a 64-bit integer of two words, the
+    low one first.
+    """
+    quads = (columns + 3) // 4
+    row, pair = np.arange(rows, dtype=np.uint64)[:, None], np.arange(2 * quads, dtype=np.uint64)
+    c0, c1, c2, c3 = philox((pair % 2**32, pair >> 32, row % 2**32, row >> 32), (seed % 2**32, seed >> 32))
+    u = (((c0 << 32 | c1) >> 11) + 0.5) * 2.0**-53  # in (0, 1]: log(0) is no number
+    v = ((c2 << 32 | c3) >> 11) * 2.0**-52  # in [0, 2), half turns
+    quarter = np.rint(2 * v)
+    turn = np.exp(1j * np.pi * (v - quarter / 2)) * np.array([1, 1j, -1, -1j])[quarter.astype(int) % 4]  # exact at 1, i
+    z = np.sqrt(-2 * np.log(u)) * turn
+    z = np.stack([z.real.reshape(rows, quads, 2), z.imag.reshape(rows, quads, 2)], axis=2)
+    return 10 + z.reshape(rows, 4 * quads)[:, :columns]

@@ -1,0 +1,88 @@
+"""Multiply two matrices in PyOpenCL: an OpenCL C kernel for small ones and one for large ones, on a GPU or on the CPU.
+
+Framework: PyOpenCL
+Runs on: OpenCL device
+Install: pip install "pyopencl[pocl]"
+
+Faster than with_pyopencl.py, since a work-item makes a block of c and not one element: each number that it reads from
+local memory goes into four to eight products. For a small c the tiles are small, so that each compute unit has one, and
+all work-items of a group share in each sum. For a large one the next tiles are on their way while these are multiplied.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array
+import pyopencl.tools
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cl").read_text()
+GROUP, MOST_K = 256, 256  # as in the kernels
+SMALL, MIDDLE, LARGE = (20, 16), (64, 64), (128, 128)  # the tiles of c, one a work-group
+
+devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
+queue = cl.CommandQueue(cl.Context([device]))
+program = cl.Program(queue.context, KERNEL).build()
+kernels = {
+    SMALL: cl.Kernel(program, "matmul_small"),  # once: program.matmul_small makes one a call
+    MIDDLE: cl.Kernel(cl.Program(queue.context, KERNEL).build(["-DTILE=64"]), "matmul_large"),
+    LARGE: cl.Kernel(program, "matmul_large"),
+}
+for kernel in kernels.values():
+    kernel.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3)  # else each call finds out what it was given
+pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what is freed, the next array takes
+# A CPU takes a work-group after the other, and the smaller tiles suit it at any size.
+units = device.max_compute_units if device.type & cl.device_type.GPU else float("inf")
+
+
+def upload(*arrays):
+    return tuple(cl.array.to_device(queue, np.asarray(x, np.float32, order="C"), allocator=pool) for x in arrays)
+
+
+def tiles(tile, m, n):
+    return -(-m // tile[0]) * -(-n // tile[1])  # each division rounds up
+
+
+def tile_for(m, k, n):
+    if k <= MOST_K and tiles(SMALL, m, n) <= units:
+        return SMALL
+    return LARGE if tiles(LARGE, m, n) >= units else MIDDLE
+
+
+def matmul(a, b, out=None):
+    right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32
+    if right and out is not None:
+        right = out.shape == (a.shape[0], b.shape[1]) and out.dtype == np.float32
+    if not right:
+        raise ValueError(
+            f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            + ("" if out is None else f" into {out.dtype} {out.shape}")
+        )
+    (m, k), n = a.shape, b.shape[1]
+    out = cl.array.empty(queue, (m, n), np.float32, allocator=pool) if out is None else out
+    contiguous = a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous
+    if not contiguous or a.offset or b.offset or out.offset:
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
+    if out.size:  # a launch of no work-items is an error
+        if out.base_data in (a.base_data, b.base_data):
+            raise ValueError("matmul takes an out that is neither a nor b")
+        tile = tile_for(m, k, n)
+        work_items = tiles(tile, m, n) * GROUP
+        kernels[tile](queue, (work_items,), (GROUP,), a.base_data, b.base_data, out.base_data, m, k, n)
+    return out
+
+
+def wait(c):
+    queue.finish()
+
+
+def download(c):
+    return c.get()
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 200, 200), np.float32)
+    c = download(matmul(*upload(a, b)))
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=1e-4)
+    print(f"matmul, PyOpenCL on {device.name.strip()}: 200×200×200, all right")

@@ -1,0 +1,63 @@
+"""Multiply two arrays in PyOpenCL: an OpenCL C kernel that reads 16 bytes at once, on a GPU of any make or on the CPU.
+
+Framework: PyOpenCL
+Runs on: OpenCL device
+Install: pip install "pyopencl[pocl]"
+
+Faster than with_pyopencl.py in large arrays, since a work-item has four elements in two loads: more bytes are on their
+way at once. Faster in small ones, where Python is what takes time: the kernel knows its arguments' types beforehand,
+and memory comes from a pool.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array
+import pyopencl.tools
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply_tuned.cl").read_text()
+GROUP = 256  # work-items a work-group, four elements each
+
+devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
+queue = cl.CommandQueue(cl.Context([device]))
+kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "multiply")  # once: program.multiply makes one a call
+kernel.set_scalar_arg_dtypes([None, None, None, np.int64])  # else each call finds out what it was given
+pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what is freed, the next array takes
+
+
+def upload(*arrays):
+    return tuple(cl.array.to_device(queue, np.asarray(x, np.float32, order="C"), allocator=pool) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = cl.array.empty_like(a, allocator=pool) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    contiguous = a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous
+    if not contiguous or a.offset or b.offset or out.offset:
+        raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if a.size:  # a launch of no work-items is an error
+        work_items = (a.size + 4 * GROUP - 1) // (4 * GROUP) * GROUP
+        # base_data: data would look at the offset again.
+        kernel(queue, (work_items,), (GROUP,), a.base_data, b.base_data, out.base_data, a.size)
+    return out
+
+
+def wait(c):
+    queue.finish()
+
+
+def download(c):
+    return c.get()
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print(f"multiply, PyOpenCL on {device.name.strip()}: 1,000,003 elements, all right")

@@ -1,0 +1,105 @@
+"""Tuned matrix products are right around the edges of their tiles, whichever of their kernels a size would take."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from conftest import recipes
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.check import Expected, steps
+from gpu_cookbook.worker import Loader
+
+MATMUL = catalogue.workload_module("matmul")
+TUNED = [lambda recipe: recipe.workload == "matmul" and recipe.lane == "tuned"]
+OPENCL = [*TUNED, lambda recipe: recipe.technique == "pyopencl_tuned"]
+
+# Tiles have 16, 20, 64 or 128 rows or columns, a load has four elements, and a small kernel takes K up to 256.
+EDGES = (1, 2, 3, 4, 5, 15, 16, 17, 19, 20, 21, 63, 64, 65, 127, 128, 129, 255, 256, 257)
+SIZES = [
+    *((edge, 37, 18) for edge in EDGES),
+    *((23, edge, 18) for edge in EDGES),
+    *((23, 37, edge) for edge in EDGES),
+    *((edge, edge, edge) for edge in EDGES),
+    *((130, edge, 132) for edge in EDGES),
+    *product((0, 1, 20, 21), (0,), (0, 1, 16, 17)),
+    *product((0, 20, 200), (4, 200), (0, 16, 200)),
+    *((1, 1_003, 1), (1_003, 1, 1), (1, 1, 1_003), (3, 1_024, 5), (300, 300, 4), (4, 300, 300), (200, 200, 200)),
+]
+
+
+@cache
+def module_of(recipe):
+    return Loader(recipe).execute()
+
+
+def fault(recipe, a, b, **options):
+    upload, matmul, wait, download = steps(module_of(recipe), MATMUL)
+    c = matmul(*upload(a, b), **{name: upload(array)[0] for name, array in options.items()})
+    wait(c)
+    return Expected(MATMUL, (a, b)).disagreement(download(c))
+
+
+@pytest.mark.parametrize("recipe", recipes(*TUNED))
+def test_right_around_the_edges_of_tiles(recipe):
+    for size in SIZES:
+        assert fault(recipe, *MATMUL.inputs(size)) is None, size
+
+
+@pytest.mark.parametrize("recipe", recipes(*TUNED))
+def test_right_for_parts_of_larger_arrays(recipe):
+    a, b = MATMUL.inputs((300, 300, 300))
+    for top, left, (m, k, n) in product((0, 1), (0, 1, 2, 3, 4), ((1, 3, 4), (20, 256, 16), (129, 257, 130))):
+        part = a[top : top + m, left : left + k], b[top : top + k, left : left + n]
+        assert fault(recipe, *part) is None, (top, left, m, k, n)
+
+
+@pytest.mark.parametrize("recipe", recipes(*TUNED))
+def test_out_is_overwritten_whatever_it_holds(recipe):
+    for m, k, n in ((21, 0, 17), (20, 256, 16), (200, 200, 200), (129, 257, 131)):
+        a, b = MATMUL.inputs((m, k, n))
+        assert fault(recipe, a, b, out=np.full((m, n), np.nan, np.float32)) is None, (m, k, n)
+
+
+@pytest.mark.parametrize("recipe", recipes(*TUNED))
+def test_nan_and_infinity_stay_in_their_row_and_column(recipe):
+    """Zeros beyond the edge of a tile, times infinity, would be NaN."""
+    for size in ((21, 37, 18), (130, 37, 131), (130, 300, 131)):
+        a, b = MATMUL.inputs(size)
+        a[-1, -1], b[0, 0] = np.inf, np.nan
+        with np.errstate(invalid="ignore"):
+            assert fault(recipe, a, b) is None, size
+
+
+@pytest.mark.parametrize("recipe", recipes(*OPENCL))
+def test_every_kernel_keeps_inside_the_arrays(recipe, monkeypatch):
+    """Each kernel at the sizes that another one would take too. What lies behind a and b is NaN, which any use of it
+    would spread; what lies behind c stays as it was."""
+    module = module_of(recipe)
+    arrays = module.cl.array
+
+    def part(array, filler):
+        buffer = arrays.to_device(module.queue, np.append(array.ravel(), np.full(5_000, filler, np.float32)))
+        return arrays.Array(module.queue, array.shape, np.float32, data=buffer.base_data), buffer
+
+    for tile, (m, k, n) in product(module.kernels, SIZES):
+        if 0 in (m, n) or (tile == module.SMALL and k > module.MOST_K):
+            continue
+        a, b = MATMUL.inputs((m, k, n))
+        out, buffer = part(np.full((m, n), np.nan, np.float32), -7)
+        monkeypatch.setattr(module, "tile_for", lambda *size, tile=tile: tile)
+        c = module.matmul(part(a, np.nan)[0], part(b, np.nan)[0], out)
+        assert Expected(MATMUL, (a, b)).disagreement(module.download(c)) is None, (tile, m, k, n)
+        assert np.all(module.download(buffer)[m * n :] == -7), (tile, m, k, n)
+
+
+@pytest.mark.parametrize("recipe", recipes(*OPENCL))
+def test_a_kernel_for_each_kind_of_size(recipe, monkeypatch):
+    module = module_of(recipe)
+    monkeypatch.setattr(module, "units", 132)
+    sizes = (200, 200, 200), (200, 256, 200), (200, 257, 200), (1_000,) * 3, (4_096,) * 3, (100_003, 1, 1)
+    tiles = [module.tile_for(*size) for size in sizes]
+    assert tiles == [module.SMALL, module.SMALL, module.MIDDLE, module.MIDDLE, module.LARGE, module.LARGE]
+    assert module.tiles(module.SMALL, 200, 200) == 130
+    assert module.tiles(module.LARGE, 2**20, 2**20) == 2**26
