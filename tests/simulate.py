@@ -1,5 +1,6 @@
 """A Numba recipe in Numba's CUDA simulator, at the sizes that it can do in seconds: ``python simulate.py PATH``."""
 
+import functools
 import os
 import sys
 import warnings
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
 
 import numpy as np  # noqa: E402
+from numba import cuda  # noqa: E402
+from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
@@ -28,13 +31,20 @@ SIZES = {
 FakeCUDAModule.libdevice = SimpleNamespace(
     fast_fdividef=np.divide, rint=np.rint, rsqrt=lambda x: 1 / np.sqrt(x), rsqrtf=lambda x: 1 / np.sqrt(x)
 )
+# Nor what the tuned recipes ask of arrays and of the device.
+FakeCUDAArray.device_ctypes_pointer = property(lambda self: SimpleNamespace(value=self.ctypes.data))
+cuda.get_current_device = lambda: SimpleNamespace(MULTIPROCESSOR_COUNT=132)
 warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # NumPy's integers warn where a GPU's wrap
 
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
 # Every thread is one of Python's here: fewer of them, so that it ends in seconds.
-vars(module).update(BLOCKS=2, THREADS=32, TILE=4)
+vars(module).update(BLOCKS=2, THREADS=32, TILE=4, GROUPS=2)
+# No graphs either: what is captured is kept, and called when it is replayed.
+vars(module).update(captured=functools.partial, replay=lambda graph: graph())
+module.checked = lambda answer: None
+module.cu = SimpleNamespace(cuCtxSynchronize=lambda: None)
 for size in SIZES[recipe.workload]:
     fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"

@@ -191,11 +191,11 @@ def prepared(m, k, n):
     host, answer = cuda.mapped_array(size, np.float32), cuda.mapped_array((m, n), np.float32)
     device = cuda.device_array(size, np.float32)
 
-    def work(stream):
+    def work(stream=0):
         copy[-(-size // 128), 128, stream](host, device)
         launch(device[: m * k].reshape(m, k), device[m * k :].reshape(k, n), answer, stream)
 
-    work(0)  # a kernel that is not yet compiled cannot be captured
+    work()  # a kernel that is not yet compiled cannot be captured
     graph = captured(work)
 
     def product(kept=(host, device)):  # the graph knows their addresses only

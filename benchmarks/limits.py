@@ -1,0 +1,351 @@
+"""How near the tuned recipes come to what the machine can do: ``python benchmarks/limits.py``.
+
+Limits and recipes are measured in one run, each in a process of its own. ``--save NAME`` keeps the table, of a machine
+of that name, in results/limits.jsonl; ``--show`` prints the last one that is kept, as Markdown.
+
+A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
+ratio is the recipe's time over another time: less is better.
+"""
+
+import json
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gpu_cookbook import catalogue, machine, measure, runner
+from gpu_cookbook.device import OpenCl
+from gpu_cookbook.report import digits, seconds
+from gpu_cookbook.worker import Loader, reason
+
+FILE = Path(__file__).parent / "results" / "limits.jsonl"
+FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
+EMPTY = 'extern "C" __global__ void empty() {}'
+LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
+IN_GRAPH = 50  # products, one after another: their launches are not in the time
+
+# ---- Limits. Each function runs in a fresh process.
+
+
+def call(function, wait=lambda: None):
+    """The median time of one call, in seconds."""
+
+    def synchronised():
+        function()
+        wait()
+
+    for _ in range(20):
+        synchronised()
+    return statistics.median(measure.sample(synchronised))
+
+
+def empty_pycuda():
+    from pycuda import autoprimaryctx
+    from pycuda.compiler import SourceModule
+
+    kernel = SourceModule(EMPTY, no_extern_c=True).get_function("empty")
+    kernel.prepare("")
+    return call(lambda: kernel.prepared_call((1, 1), (32, 1, 1)), autoprimaryctx.context.synchronize)
+
+
+def empty_pyopencl():
+    import pyopencl as cl
+
+    queue = OpenCl.default().queue
+    kernel = cl.Kernel(cl.Program(queue.context, "__kernel void empty() {}").build(), "empty")
+    return call(lambda: kernel(queue, (32,), (32,)), queue.finish)
+
+
+def empty_numba():
+    from numba import cuda
+
+    kernel = cuda.jit(lambda: None)[1, 32]
+    return call(kernel, cuda.synchronize)
+
+
+def empty_cupy():
+    import cupy as cp
+
+    kernel = cp.RawKernel(EMPTY, "empty")
+    return call(lambda: kernel((1,), (32,), ()), cp.cuda.get_current_stream().synchronize)
+
+
+def empty_torch():
+    import torch
+
+    kernel = torch.cuda._compile_kernel(EMPTY, "empty")
+    return call(lambda: kernel((1, 1, 1), (32, 1, 1)), torch.cuda.current_stream().synchronize)
+
+
+def in_graph(work):
+    """Seconds of one ``work()``, which launches into CuPy's current stream, of many in a CUDA graph."""
+    import cupy as cp
+
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        work()
+        stream.synchronize()
+        stream.begin_capture()
+        for _ in range(IN_GRAPH):
+            work()
+        graph = stream.end_capture()
+    return call(graph.launch, cp.cuda.get_current_stream().synchronize) / IN_GRAPH
+
+
+def graph_of_empty():
+    import cupy as cp
+
+    kernel = cp.RawKernel(EMPTY, "empty")
+    return in_graph(lambda: kernel((1,), (32,), ()))
+
+
+def graph_of_matmul():
+    """Our kernel at 200×200×200, and the relative error of its result."""
+    module = load("matmul", "cupy_tuned")
+    a, b = catalogue.workload_module("matmul").inputs(200)
+    (x, y), (out,) = module.upload(a, b), module.upload(np.full((200, 200), np.nan))
+    took = in_graph(lambda: module.launch(x, y, out, 200, 200, 200))
+    expected = a.astype(np.float64) @ b
+    return took, float(np.linalg.norm(module.download(out) - expected) / np.linalg.norm(expected))
+
+
+def graph_of_cublas():
+    import torch
+
+    a, b, out = torch.rand((3, 200, 200), device="cuda")
+    torch.mm(a, b, out=out)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(IN_GRAPH):
+            torch.mm(a, b, out=out)
+    return call(graph.replay, torch.cuda.current_stream().synchronize) / IN_GRAPH
+
+
+def read_bandwidth():
+    """Bytes a second of a kernel that adds up the half of an array of subset_mean that its subset lies in."""
+    import cupy as cp
+
+    kernel = cp.RawKernel(
+        r"""
+        extern "C" __global__ void add_up(const double2 *x, long long n, double *sink)
+        {
+            double sum = 0;
+            const long long step = (long long)gridDim.x * blockDim.x;
+            for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
+                sum += x[i].x + x[i].y;
+            if (sum == 0.1)  // never: only so that nothing is left out
+                *sink = sum;
+        }
+        """,
+        "add_up",
+    )
+    x, sink = cp.random.standard_normal(40_000 * 20_000), cp.empty(1)
+    took = call(
+        lambda: kernel((4096,), (256,), (x, np.int64(x.size // 2), sink)), cp.cuda.get_current_stream().synchronize
+    )
+    return x.nbytes / took
+
+
+def prepared(technique):
+    """Seconds of a product 200×200×200 from pinned host arrays to a host array, all in one graph."""
+    module = load("matmul", technique)
+    a, b = catalogue.workload_module("matmul").inputs(200)
+    host_a, host_b, product = module.prepared(200, 200, 200)
+    host_a[:], host_b[:] = a, b
+    took = call(product)
+    np.testing.assert_allclose(product(), a.astype(np.float64) @ b, rtol=0, atol=1e-4)
+    return took
+
+
+def load(workload, technique):
+    (recipe,) = catalogue.choose([workload], [technique])
+    return Loader(recipe).execute()
+
+
+# ---- The run.
+
+
+def alone(function, *arguments):
+    """What the function returns in a fresh process; None, with a word on standard error, where it fails."""
+    name = " ".join([function.__name__, *arguments])
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(function, *arguments).result(120)
+        except Exception as error:  # a framework that is not there, or anything that it raises: its rows are left out
+            print(f"{name}: {reason(error)}", file=sys.stderr)
+
+
+class Cells:
+    """The cells of gpu-cookbook compare, measured when they are asked for."""
+
+    def __init__(self):
+        self.probes = runner.probe(catalogue.recipes())
+        self.known = {}
+
+    def get(self, workload, technique, size, figure):
+        """The figure in seconds, or None with a word on standard error."""
+        key = workload, technique, size
+        if key not in self.known:
+            print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
+            (recipe,) = catalogue.choose([workload], [technique])
+            (self.known[key],) = runner.run(recipe, "measure", [size], self.probes)
+            if self.known[key]["status"] != "ok":
+                print(f"  {self.known[key]['status']}: {self.known[key]['reason']}", file=sys.stderr)
+        return self.known[key].get(f"{figure}_s") if self.known[key]["status"] == "ok" else None
+
+
+def rows():
+    """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
+    cells = Cells()
+    copy = cells.probes["cuda"]["copy_bandwidth_gb_per_s"] * 1e9
+    for workload in ("multiply", "increment"):
+        moved = catalogue.workload_module(workload).bytes_moved(LARGE)
+        torch = cells.get(workload, "torch", LARGE, "device")
+        best = max(copy, moved / torch if torch else 0)
+        limit = f"{best / 1e9:,.0f} GB/s: {'PyTorch' if best > copy else 'a copy on the device'}"
+        for name in FRAMEWORKS:
+            if took := cells.get(workload, f"{name}_tuned", LARGE, "device"):
+                rate = moved / took
+                yield f"{workload} 2**28", f"{name}_tuned", f"{rate / 1e9:,.0f} GB/s", limit, rate / best, 0.97, "share"
+
+    launches = {name: took for name in FRAMEWORKS if (took := alone(globals()[f"empty_{name}"]))}
+    for name, took in launches.items():
+        yield "an empty kernel and a synchronise", name, seconds(took), "–", None, None, "ratio"
+    fastest = min(launches, key=launches.get)
+    for workload in ("multiply", "increment"):
+        for name in FRAMEWORKS:
+            if took := cells.get(workload, f"{name}_tuned", SMALL, "resident"):
+                limit = f"{seconds(launches[fastest])}: an empty kernel, {fastest}"
+                yield (
+                    f"{workload} 40,000",
+                    f"{name}_tuned",
+                    seconds(took),
+                    limit,
+                    took / launches[fastest],
+                    1.15,
+                    "ratio",
+                )
+
+    empty, ours, cublas = alone(graph_of_empty), alone(graph_of_matmul), alone(graph_of_cublas)
+    if empty and ours and cublas:
+        what = "matmul 200, device, in a graph of 50"
+        yield what, "an empty kernel", seconds(empty), f"{seconds(cublas)}: cuBLAS", empty / cublas, None, "ratio"
+        words = f"{seconds(ours[0])}, relative error {ours[1]:.0e}"
+        yield what, "cupy_tuned", words, f"{seconds(cublas)}: cuBLAS", ours[0] / cublas, 0.55, "ratio"
+    for size in (1_000, 4_096):
+        cublas = cells.get("matmul", "torch", size, "device")
+        for name in FRAMEWORKS:
+            if took := cells.get("matmul", f"{name}_tuned", size, "device"):
+                limit = f"{seconds(cublas)}: cuBLAS"
+                yield f"matmul {size:,}, device", f"{name}_tuned", seconds(took), limit, took / cublas, 1.1, "ratio"
+    torch = cells.get("matmul", "torch", 200, "resident")
+    for name in FRAMEWORKS:
+        if took := cells.get("matmul", f"{name}_tuned", 200, "resident"):
+            yield "matmul 200", f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
+    first, host = cells.get("matmul", "torch", 200, "transfer"), cells.get("matmul", "numpy", 200, "resident")
+    limits = ((f"{seconds(first)}: PyTorch as first written", first, 0.3), (f"{seconds(host)}: NumPy", host, 1))
+    for name in FRAMEWORKS:
+        both = (
+            ("matmul 200, from and to any host array", cells.get("matmul", f"{name}_tuned", 200, "transfer")),
+            (
+                "matmul 200, from pinned host arrays to any",
+                alone(prepared, f"{name}_tuned") if name != "pyopencl" else None,  # it has no graphs
+            ),
+        )
+        for what, took in both:
+            for limit, value, reach in limits if took else ():
+                yield what, f"{name}_tuned", seconds(took), limit, took / value, reach, "ratio"
+
+    if bandwidth := alone(read_bandwidth):
+        read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth
+        limit = f"{seconds(read)}: 6.4 GB read at {bandwidth / 1e9:,.0f} GB/s"
+        for name in FRAMEWORKS:
+            if took := cells.get("subset_mean", f"{name}_tuned", 40_000, "resident"):
+                yield "subset_mean 40,000²", f"{name}_tuned", seconds(took), limit, read / took, 0.9, "share"
+    for name in FRAMEWORKS:
+        if took := cells.get("random_subset_mean", f"{name}_tuned", 100_000, "resident"):
+            goal = 0.020 if name == "pyopencl" else 0.013
+            what = "random_subset_mean 100,000²"
+            yield what, f"{name}_tuned", seconds(took), f"{seconds(goal)}: the goal", took / goal, 1, "ratio"
+    dask, cpu = (cells.get("random_subset_mean", name, 100_000, "resident") for name in ("dask", "numba_cpu_tuned"))
+    if dask and cpu:
+        what = "random_subset_mean 100,000², CPU"
+        yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
+
+
+HEADINGS = ("what", "technique", "measured", "against", "", "to reach", "reached")
+
+
+def words(row):
+    what, technique, measured, limit, value, reach, kind = row
+    sign = "≥" if kind == "share" else "≤"
+    reached = value is not None and reach is not None and (value >= reach if kind == "share" else value <= reach)
+    return (
+        what,
+        technique,
+        measured,
+        limit,
+        "–" if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
+        "–" if reach is None else f"{sign} {digits(reach)}",
+        "–" if reach is None else "yes" if reached else "no",
+    )
+
+
+def show():
+    try:
+        kept = json.loads(FILE.read_text(encoding="utf-8").splitlines()[-1])
+    except (OSError, IndexError, ValueError):
+        print(f"Nothing is kept in {FILE}: python benchmarks/limits.py --save NAME", file=sys.stderr)
+        raise typer.Exit(1) from None
+    print(f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit", end=" ")
+    print(f"{kept['commit'][:8]}.\n")
+    print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
+    for row in kept["rows"]:
+        print("| " + " | ".join(words(row)) + " |")
+
+
+def main(
+    save: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep the table, for a machine of this name.")
+    ] = None,
+    stored: Annotated[bool, typer.Option("--show", help="Print the table that was kept last, as Markdown.")] = False,
+):
+    """Measure what the machine can do, and how near the tuned recipes come to it."""
+    if stored:
+        show()
+        return
+    if not machine.gpus():
+        print("The limits are those of an NVIDIA GPU, and there is none here.", file=sys.stderr)
+        raise typer.Exit(1)
+    found = list(rows())
+    table = Table(*HEADINGS)
+    for row in found:
+        table.add_row(*words(row))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)
+    if save:
+        root = Path(__file__).parents[1]
+        head = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        gpu, driver = machine.gpus()[0], machine.nvidia().driver
+        line = {
+            "machine": save,
+            "device": gpu.name,
+            "driver": driver,
+            "date": time.strftime("%Y-%m-%d"),
+            "commit": head,
+        }
+        with FILE.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line | {"rows": found}, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
