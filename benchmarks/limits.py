@@ -1,16 +1,17 @@
 """How near the tuned recipes come to what the machine can do: ``python benchmarks/limits.py``.
 
 Limits and recipes are measured in one run, each in a process of its own. ``--save NAME`` keeps the table, of a machine
-of that name, in results/limits.jsonl; ``--show`` prints the last one that is kept, as Markdown.
+of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at the
+same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown.
 
 A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
 ratio is the recipe's time over another time: less is better.
 """
 
+import itertools
 import json
 import multiprocessing
 import statistics
-import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -22,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gpu_cookbook import catalogue, machine, measure, runner
+from gpu_cookbook import catalogue, machine, measure, runner, store
 from gpu_cookbook.device import OpenCl
 from gpu_cookbook.report import digits, seconds
 from gpu_cookbook.worker import Loader, reason
@@ -185,11 +186,11 @@ def alone(function, *arguments):
 
 
 class Cells:
-    """The cells of gpu-cookbook compare, measured when they are asked for."""
+    """The cells of gpu-cookbook compare, measured when they are asked for. ``known``: those that are there."""
 
-    def __init__(self):
+    def __init__(self, known):
         self.probes = runner.probe(catalogue.recipes())
-        self.known = {}
+        self.known = dict(known)
 
     def get(self, workload, technique, size, figure):
         """The figure in seconds, or None with a word on standard error."""
@@ -203,9 +204,9 @@ class Cells:
         return self.known[key].get(f"{figure}_s") if self.known[key]["status"] == "ok" else None
 
 
-def rows():
+def rows(known):
     """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
-    cells = Cells()
+    cells = Cells(known)
     copy = cells.probes["cuda"]["copy_bandwidth_gb_per_s"] * 1e9
     for workload in ("multiply", "increment"):
         moved = catalogue.workload_module(workload).bytes_moved(LARGE)
@@ -220,8 +221,8 @@ def rows():
     launches = {name: took for name in FRAMEWORKS if (took := alone(globals()[f"empty_{name}"]))}
     for name, took in launches.items():
         yield "an empty kernel and a synchronise", name, seconds(took), "–", None, None, "ratio"
-    fastest = min(launches, key=launches.get)
-    for workload in ("multiply", "increment"):
+    fastest = min(launches, key=launches.get, default=None)
+    for workload in ("multiply", "increment") if fastest else ():
         for name in FRAMEWORKS:
             if took := cells.get(workload, f"{name}_tuned", SMALL, "resident"):
                 limit = f"{seconds(launches[fastest])}: an empty kernel, {fastest}"
@@ -239,31 +240,30 @@ def rows():
     if empty and ours and cublas:
         what = "matmul 200, device, in a graph of 50"
         yield what, "an empty kernel", seconds(empty), f"{seconds(cublas)}: cuBLAS", empty / cublas, None, "ratio"
-        words = f"{seconds(ours[0])}, relative error {ours[1]:.0e}"
-        yield what, "cupy_tuned", words, f"{seconds(cublas)}: cuBLAS", ours[0] / cublas, 0.55, "ratio"
+        took = f"{seconds(ours[0])}, relative error {ours[1]:.0e}"
+        yield what, "cupy_tuned", took, f"{seconds(cublas)}: cuBLAS", ours[0] / cublas, 0.55, "ratio"
     for size in (1_000, 4_096):
         cublas = cells.get("matmul", "torch", size, "device")
         for name in FRAMEWORKS:
-            if took := cells.get("matmul", f"{name}_tuned", size, "device"):
+            if cublas and (took := cells.get("matmul", f"{name}_tuned", size, "device")):
                 limit = f"{seconds(cublas)}: cuBLAS"
                 yield f"matmul {size:,}, device", f"{name}_tuned", seconds(took), limit, took / cublas, 1.1, "ratio"
     torch = cells.get("matmul", "torch", 200, "resident")
     for name in FRAMEWORKS:
-        if took := cells.get("matmul", f"{name}_tuned", 200, "resident"):
+        if torch and (took := cells.get("matmul", f"{name}_tuned", 200, "resident")):
             yield "matmul 200", f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
-    first, host = cells.get("matmul", "torch", 200, "transfer"), cells.get("matmul", "numpy", 200, "resident")
-    limits = ((f"{seconds(first)}: PyTorch as first written", first, 0.3), (f"{seconds(host)}: NumPy", host, 1))
+    limits = (
+        ("PyTorch as first written", cells.get("matmul", "torch", 200, "transfer"), 0.3),
+        ("NumPy", cells.get("matmul", "numpy", 200, "resident"), 1),
+    )
     for name in FRAMEWORKS:
-        both = (
-            ("matmul 200, from and to any host array", cells.get("matmul", f"{name}_tuned", 200, "transfer")),
-            (
-                "matmul 200, from pinned host arrays to any",
-                alone(prepared, f"{name}_tuned") if name != "pyopencl" else None,  # it has no graphs
-            ),
-        )
-        for what, took in both:
-            for limit, value, reach in limits if took else ():
-                yield what, f"{name}_tuned", seconds(took), limit, took / value, reach, "ratio"
+        times = {"from any host arrays": cells.get("matmul", f"{name}_tuned", 200, "transfer")}
+        if name != "pyopencl":  # it has no graphs
+            times["from pinned host arrays"] = alone(prepared, f"{name}_tuned")
+        for (what, took), (other, limit, reach) in itertools.product(times.items(), limits):
+            if took and limit:
+                against = f"{seconds(limit)}: {other}"
+                yield f"matmul 200, {what}", f"{name}_tuned", seconds(took), against, took / limit, reach, "ratio"
 
     if bandwidth := alone(read_bandwidth):
         read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth
@@ -326,7 +326,18 @@ def main(
     if not machine.gpus():
         print("The limits are those of an NVIDIA GPU, and there is none here.", file=sys.stderr)
         raise typer.Exit(1)
-    found = list(rows())
+    known, found = {}, []
+    if save:
+        try:
+            known = store.Writer(store.Store(), save, resume=True).done()
+        except store.StoreError as error:
+            print(error, file=sys.stderr)
+            raise typer.Exit(2) from None
+    try:
+        for row in rows(known):
+            found.append(row)
+    except KeyboardInterrupt:
+        save = None  # what is there is shown, not kept
     table = Table(*HEADINGS)
     for row in found:
         table.add_row(*words(row))
@@ -334,7 +345,7 @@ def main(
     (console if console.is_terminal else Console(width=160)).print(table)
     if save:
         root = Path(__file__).parents[1]
-        head = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        head = store.git(root, "rev-parse", "HEAD")
         gpu, driver = machine.gpus()[0], machine.nvidia().driver
         line = {
             "machine": save,

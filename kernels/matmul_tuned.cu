@@ -1,9 +1,9 @@
-// c = a @ b for small matrices: a is m x k, b is k x n, C-contiguous, k <= MOST_K, and c has at most as many tiles of
-// ROWS x COLUMNS as the GPU has multiprocessors. At 200 x 200 x 200 there are 8 million multiplications to do, a quarter of a
-// microsecond for an H200, and everything else is waiting. So each block waits for memory once: it brings all that its tile
-// needs, 20 rows of a and 16 columns of b, in one go. And nobody adds up 200 products in a row: GROUPS groups of 16
+// c = a @ b: a is m x k, b is k x n, C-contiguous, k <= MOST_K. Fast where c has at most as many tiles of ROWS x COLUMNS
+// as the GPU has multiprocessors. At 200 x 200 x 200 there are 8 million multiplications to do, a quarter of a
+// microsecond for an H200, and everything else is waiting. So each block waits for memory once: it brings all that its
+// tile needs, 20 rows of a and 16 columns of b, in one go. And nobody adds up 200 products in a row: GROUPS groups of 16
 // threads share k out, a thread has 5 x 4 sums, and at the end the groups' sums are added.
-// Blocks of 16 * GROUPS threads; grid: one-dimensional, as many blocks as c has tiles, which it makes row by row.
+// Blocks of THREADS threads; grid: one-dimensional, as many blocks as c has tiles, which it makes row by row.
 #define ROWS 20
 #define COLUMNS 16
 #define GROUPS 14
@@ -15,7 +15,7 @@ static __device__ void bring(float *to, const float *from)
 {
 #if __CUDA_ARCH__ >= 800
     const unsigned address = __cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
 #else
     *(float4 *)to = *(const float4 *)from;
 #endif
@@ -59,7 +59,7 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
         }
     }
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;");
+    asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
     __syncthreads();
 

@@ -14,8 +14,9 @@ static __device__ double2 normals(unsigned long long pair, unsigned long long ro
         c0 = high1 ^ c1 ^ k0, c1 = low1, c2 = high0 ^ c3 ^ k1, c3 = low0;
         k0 += 0x9E3779B9, k1 += 0xBB67AE85;
     }
-    const double u = ((((unsigned long long)c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;  // in (0, 1]: log(0) is no number
-    const double v = (((unsigned long long)c2 << 32 | c3) >> 11) * 0x1p-52;          // in [0, 2), half turns
+    // u in (0, 1], as log(0) is no number; v in [0, 2), half turns
+    const double u = ((((unsigned long long)c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;
+    const double v = (((unsigned long long)c2 << 32 | c3) >> 11) * 0x1p-52;
 
     // The library's functions branch for arguments that do not come here. Taylor's series do without, and four pairs of
     // samples side by side load each coefficient once.
@@ -63,7 +64,8 @@ static __device__ double sum_of_block(double x)
     return x;
 }
 
-// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11. Rows go to blocks, pairs of columns to threads.
+// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11. Rows go to blocks, pairs of columns to threads
+// (an array of few rows keeps few blocks busy).
 extern "C" __global__ void add_subset(long long rows, long long columns, unsigned long long seed, double *partial)
 {
     double sum = 0;

@@ -3,7 +3,7 @@
 // add_subset: any, with an element of partial a block; of mean: one.
 #define THREADS 256
 
-// The sum of x over the block's threads: by shuffles within a warp, whose registers need no barrier. Only thread 0 gets it.
+// The sum of x over the block's threads, within a warp by shuffles, which need no barrier. Only thread 0 gets it.
 static __device__ double sum_of_block(double x)
 {
     __shared__ double sums[THREADS / 32];
@@ -18,7 +18,8 @@ static __device__ double sum_of_block(double x)
     return x;
 }
 
-// partial[block] = the block's share of sum(x[::2, ::2]): rows are shared out among blocks, columns among threads.
+// partial[block] = the block's share of sum(x[::2, ::2]): rows are shared out among blocks, columns among threads
+// (an array of few rows keeps few blocks busy).
 extern "C" __global__ void add_subset(const double *x, long long rows, long long columns, double *partial)
 {
     double sum = 0;

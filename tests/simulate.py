@@ -44,7 +44,7 @@ vars(module).update(BLOCKS=2, THREADS=32, TILE=4, GROUPS=2)
 # No graphs either: what is captured is kept, and called when it is replayed.
 vars(module).update(captured=functools.partial, replay=lambda graph: graph())
 module.checked = lambda answer: None
-module.cu = SimpleNamespace(cuCtxSynchronize=lambda: None)
+module.cu = SimpleNamespace(cuCtxSynchronize=lambda: None, cuGraphExecDestroy=lambda graph: None)
 for size in SIZES[recipe.workload]:
     fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"

@@ -3,6 +3,10 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+
+A thread has four loads on their way before the first store. A graph that is there already costs the driver 1.3 µs to
+start, a launch 3.2. Numba's own launch takes longer: it looks at the argument's type. On an NVIDIA H200: 4,240 GB/s
+instead of 2,700 (with_numba.py); 7.0 µs for 40,000 elements instead of 20.
 """
 
 import numpy as np
@@ -11,7 +15,7 @@ from numba import cuda
 
 THREADS = 128  # a block; a multiple of the 32 of a warp
 
-side = cuda.stream()  # the default stream cannot be captured
+side = cuda.stream()  # the default stream cannot be captured. One thread at a time
 graphs = {}  # address and size -> the launch as a graph; None until they come for the second time
 
 
@@ -46,8 +50,13 @@ def checked(answer):
 
 def captured(launch, *arguments):
     checked(cu.cuStreamBeginCapture(int(side.handle), cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-    launch(*arguments, side)  # noted down, not run
-    return checked(cu.cuGraphInstantiate(checked(cu.cuStreamEndCapture(int(side.handle))), 0))
+    try:
+        launch(*arguments, side)  # noted down, not run
+    finally:
+        graph = checked(cu.cuStreamEndCapture(int(side.handle)))
+    runnable = checked(cu.cuGraphInstantiate(graph, 0))
+    checked(cu.cuGraphDestroy(graph))
+    return runnable
 
 
 def replay(graph):
@@ -73,7 +82,7 @@ def increment(a):
     launch(a)
     if key in graphs:
         graphs[key] = captured(launch, a)
-    elif len(graphs) < 1000:  # a graph takes some kB
+    elif len(graphs) < 1000:  # sets of arrays; a graph takes some kB
         graphs[key] = None
     return a
 

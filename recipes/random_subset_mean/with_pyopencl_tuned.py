@@ -6,8 +6,8 @@ Install: pip install "pyopencl[pocl]"
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored: the kernel reads no memory, and writes a sum a work-group. It makes four pairs of samples at a time, without a
-branch: a CPU does them in vector registers, and a GPU side by side.
+stored. It makes four pairs of them at a time, without a branch: a CPU does them in vector registers, and a GPU side by
+side. On an NVIDIA H200: 100,000² in 10 ms instead of 72 (with_pyopencl.py).
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cl.array.to_device(queue, np.array(np.nan))
     groups = min(GROUPS, (rows + 1) // 2)

@@ -4,6 +4,11 @@ Framework: PyTorch
 Runs on: NVIDIA GPU
 Install: pip install torch
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
+
+Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
+stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not come here,
+Taylor's series do without. On an NVIDIA H200: 100,000² in 10 ms instead of 119 (with_torch.py); 13 with the library's
+functions.
 """
 
 import math
@@ -13,7 +18,7 @@ import triton
 import triton.language as tl
 
 BLOCKS = 2**16  # at most; below that a block a row. Many short ones: the last to end leave little of the GPU idle
-PAIRS = 128  # of samples that a block makes at a time
+PAIRS = 512  # of samples that a block makes at a time: four a thread, which share the coefficients
 WARPS = 4
 
 device = torch.device("cuda")
@@ -88,7 +93,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return torch.tensor(math.nan, dtype=torch.float64, device=device)
     blocks = min(BLOCKS, (rows + 1) // 2)
