@@ -391,8 +391,28 @@ def git(root, *arguments):
 
 @cache
 def changed_since(root, commit):
-    """The files of recipes/ and kernels/ that are not what they were at that commit."""
-    return frozenset(git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines())
+    """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
+    docstrings are none: a recipe's head may say what it was measured to do without being measured again."""
+    names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
+    return frozenset(
+        name
+        for name in names
+        if not (root / name).exists()
+        or _code(name, git(root, "show", f"{commit}:{name}")) != _code(name, (root / name).read_text(encoding="utf-8"))
+    )
+
+
+def _code(name, text):
+    try:
+        tree = ast.parse(text) if name.endswith(".py") else None
+    except SyntaxError:  # somebody is writing it
+        tree = None
+    if tree is None:
+        return text.strip()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def sources(recipe):

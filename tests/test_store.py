@@ -324,6 +324,22 @@ def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
 
 
+def test_words_about_a_recipe_do_not_make_its_figures_stale(clone):
+    writer = store.Writer(store.Store(), "m")
+    for technique in ("numpy", "torch"):
+        add(writer, technique, 40_000)
+    for technique, old, new in (
+        ("numpy", '"""Multiply', '"""As fast as it was: multiply'),
+        ("torch", "return torch.mul(a, b", "return torch.mul(b, a"),
+    ):
+        path = clone / f"recipes/multiply/with_{technique}.py"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new) + "# words\n")
+    store.changed_since.cache_clear()
+    assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": False, "torch": True}
+
+
 def test_a_figure_is_stored_with_a_commit_only(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)

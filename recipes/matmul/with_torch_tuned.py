@@ -8,8 +8,8 @@ Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision t
 A small product is all waiting, so the kernel waits for memory once: it brings all of K at once, past the registers, and
 groups of threads share K out. Small is K up to 256 and at most a tile of 20 × 16 a multiprocessor, as 200×200 on an
 H200. A graph that is there already costs the driver 1.3 µs to start, a launch 3.2. On an NVIDIA H200: 200×200 takes the
-GPU 4.2 µs, cuBLAS 6.6 (with_torch.py), and a call 12.3 µs instead of 20.4. round_trip does it all in one graph;
-prepared() lets you fill its pinned arrays yourself. From and to host arrays: 43 µs instead of 96, and 29 where they are
+GPU 4.2 µs, cuBLAS 6.5 (with_torch.py), and a call 13.2 µs instead of 20. round_trip does it all in one graph;
+prepared() lets you fill its pinned arrays yourself. From and to host arrays: 41 µs instead of 96, and 30 where they are
 pinned.
 """
 
