@@ -1,8 +1,8 @@
-"""How near the tuned recipes come to what the machine can do: ``python benchmarks/limits.py``.
+"""What the tuned recipes come to, beside what they are held against: ``python benchmarks/limits.py``.
 
-Limits and recipes are measured in one run, each in a process of its own. ``--save NAME`` keeps the table, of a machine
-of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at the
-same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown.
+All is measured on one machine at one commit, each in a process of its own. ``--save NAME`` keeps the table, of a
+machine of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at
+the same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown.
 
 A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
 ratio is the recipe's time over another time: less is better.
@@ -246,7 +246,7 @@ def rows(known):
         if torch and (took := cells.get("matmul", f"{name}_tuned", 200, "resident")):
             yield "matmul 200", f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
     limits = (
-        ("PyTorch as first written", cells.get("matmul", "torch", 200, "transfer"), 0.3),
+        ("PyTorch, with_torch.py", cells.get("matmul", "torch", 200, "transfer"), 0.3),
         ("NumPy", cells.get("matmul", "numpy", 200, "resident"), 1),
     )
     for name in FRAMEWORKS:

@@ -154,7 +154,8 @@ def list_recipes(lane: OneLane = None, as_json: AsJson = False):
         table.add_row(technique, recipe.lane, *marks, Text("; ".join(reasons), style="dim"))
     console().print(table)
     here = sum(obstacle is None for _, obstacle in rows)
-    one = max((recipe for recipe, _ in rows), key=lambda recipe: (recipe.workload, recipe.technique) == EXAMPLE)
+    running = [recipe for recipe, obstacle in rows if not obstacle] or [rows[0][0]]
+    one = min(running, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     console().print(
         f"{len(rows)} recipes, {here} of which run here. One of them: gpu-cookbook show {one.workload} {one.technique}"
     )

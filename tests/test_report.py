@@ -1,5 +1,6 @@
 """What follows from the cells, and how numbers are written."""
 
+import io
 import re
 
 import pytest
@@ -78,7 +79,7 @@ def lanes(width):
 
     cells = [cell("numpy", 100, 4.0), cell("x", 100, 2.0), cell("x_tuned", 100, 1.0, lane="tuned")]
     cells.append(cell("y_tuned", 100, 3.0, lane="tuned"))
-    console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True)
     console.print(report.tables(report.complete(cells), width))
     return cells, console.export_text(styles=True).splitlines()
 

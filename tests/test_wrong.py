@@ -154,6 +154,12 @@ def and_behind(a):
     return in_place(a)
 
 
+def with_its_neighbours(a):
+    if a.base is not None:
+        a.base[[0, -1]] += 1
+    return in_place(a)
+
+
 def refuses(a):
     raise ValueError("increment takes no slice")
 
@@ -168,6 +174,7 @@ def crashes(a):
         (in_place, None),
         (and_before, "what lies before or behind it was written"),
         (and_behind, "what lies before or behind it was written"),
+        (with_its_neighbours, "what lies before or behind it was written"),
         (refuses, None),
         (crashes, "RuntimeError: misaligned address"),
     ],
@@ -191,6 +198,19 @@ def test_an_out_that_is_a_slice_is_what_is_written(skips, what):
     module.multiply = lambda a, b, out=None: np.multiply(a, b, out=None if out is None or skips(a, out) else out)
     found = check.check_slices(module, multiply, multiply.inputs(2))
     assert found.startswith(what + "2 of 2 elements are wrong, the first at [0]: nan instead of")
+
+
+def test_products_of_the_neighbours_are_found():
+    def product(a, b, out=None):
+        if out is None or any(x.base is None for x in (a, b, out)):
+            return np.multiply(a, b, out=out)
+        np.multiply(a.base, b.base, out=out.base)
+        return out
+
+    module = SimpleNamespace(wait=lambda c: None, download=np.copy, multiply=product)
+    module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
+    found = check.check_slices(module, multiply, multiply.inputs(2))
+    assert found == "a slice of a device array: what lies before or behind it was written"
 
 
 def test_a_handle_of_other_processes_is_not_sliced():

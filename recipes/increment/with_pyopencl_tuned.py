@@ -1,4 +1,4 @@
-"""Add one to an array in place in PyOpenCL: an OpenCL C kernel that reads 16 bytes at once, on a GPU or on the CPU.
+"""Add one to an array in place in PyOpenCL, tuned: an OpenCL C kernel that reads 16 bytes at once, on GPU or CPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device

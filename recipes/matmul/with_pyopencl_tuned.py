@@ -1,4 +1,4 @@
-"""Multiply two matrices in PyOpenCL: an OpenCL C kernel for small ones and one for large ones, on a GPU or on the CPU.
+"""Multiply two matrices in PyOpenCL, tuned: OpenCL C kernels for small and for large ones, on GPU or CPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device

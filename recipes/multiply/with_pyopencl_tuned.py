@@ -1,4 +1,4 @@
-"""Multiply two arrays in PyOpenCL: an OpenCL C kernel that reads 16 bytes at once, on a GPU of any make or on the CPU.
+"""Multiply two arrays in PyOpenCL, tuned: an OpenCL C kernel that reads 16 bytes at once, on GPU or CPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device

@@ -6,7 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 with_pycuda.py is at the limit of the memory in large arrays. In small ones starting kernels is what takes time: two and
-not three, since the sums need not be set to zero first. On an NVIDIA H200: 1.43 ms for 40,000².
+not three, since the sums need not be set to zero first. On an NVIDIA H200: 35 µs for 4,000² instead of 39
+(with_pycuda.py).
 """
 
 from pathlib import Path

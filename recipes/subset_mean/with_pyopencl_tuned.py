@@ -1,4 +1,4 @@
-"""Mean of every other row and column, plus one, in PyOpenCL: two OpenCL C kernels, on a GPU or on the CPU.
+"""Mean of every other row and column, plus one, in PyOpenCL, tuned: two OpenCL C kernels, on a GPU or on the CPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
