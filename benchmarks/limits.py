@@ -2,7 +2,8 @@
 
 All is measured on one machine at one commit, each in a process of its own. ``--save NAME`` keeps the table, of a
 machine of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at
-the same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown.
+the same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown, and the ladders: from
+the first recipe that one writes to the fastest, with each step's gain, from the stored cells of that machine.
 
 A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
 ratio is the recipe's time over another time: less is better.
@@ -33,6 +34,16 @@ FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
 IN_GRAPH = 50  # products, one after another: their launches are not in the time
+
+LADDERS = (  # (workload, size, figure, techniques)
+    ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
+    ("multiply", SMALL, "resident", ("numba", "numba_tuned")),
+    ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
+    ("matmul", 200, "transfer", ("torch", "torch_tuned")),
+    ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
+    ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
+    ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),
+)
 
 # ---- Limits. Each function runs in a fresh process.
 
@@ -304,6 +315,21 @@ def show():
     print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
     for row in kept["rows"]:
         print("| " + " | ".join(words(row)) + " |")
+    print("\n| ladder | step | what it is | time | gain |\n| --- | --- | --- | ---: | ---: |")
+    cells, _ = store.select(store.Store().load()[0], [kept["machine"]])
+    times = {(c["workload"], c["technique"], c["size"]): c for c in cells if c["status"] == "ok"}
+    for workload, size, figure, techniques in LADDERS:
+        label = catalogue.workload_module(workload).label(size)
+        before = None
+        for technique in techniques:
+            took = times.get((workload, technique, size), {}).get(f"{figure}_s")
+            if took is None:
+                continue
+            (recipe,) = catalogue.choose([workload], [technique])
+            gain = f"{digits(before / took)} ×" if before else ""
+            what = recipe.summary.partition(" in ")[2]
+            print(f"| {workload} {label}, {figure} | {technique} | {what} | {seconds(took)} | {gain} |")
+            before = took
 
 
 def main(
@@ -314,7 +340,11 @@ def main(
 ):
     """Measure what the machine can do, and how near the tuned recipes come to it."""
     if stored:
-        show()
+        try:
+            show()
+        except store.StoreError as error:
+            print(error, file=sys.stderr)
+            raise typer.Exit(2) from None
         return
     if not machine.gpus():
         print("The limits are those of an NVIDIA GPU, and there is none here.", file=sys.stderr)

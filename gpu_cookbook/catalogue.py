@@ -40,7 +40,7 @@ class Recipe:
 
     @property
     def lane(self):
-        return "tuned" if self.technique.endswith("_tuned") else "idiomatic"
+        return lane_of(self.technique)
 
     @property
     def module(self):
@@ -50,6 +50,10 @@ class Recipe:
     def packages(self):
         """The top-level modules that must be installed."""
         return tuple(dict.fromkeys(name.partition(".")[0] for name in self.imports))
+
+
+def lane_of(technique):
+    return "tuned" if technique.endswith("_tuned") else "idiomatic"
 
 
 def read(path):

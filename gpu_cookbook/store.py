@@ -190,7 +190,7 @@ def _newest(cells, wanted):
 def _empty(workload, technique, size):
     recipe = _recipe(workload, technique)
     about = (
-        {"framework": technique, "lane": None}
+        {"framework": technique, "lane": catalogue.lane_of(technique)}
         if recipe is None
         else {"framework": recipe.framework, "lane": recipe.lane}
     )

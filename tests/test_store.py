@@ -324,6 +324,17 @@ def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
 
 
+def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
+    writer = store.Writer(store.Store(), "m")
+    for technique in ("numpy", "torch"):
+        add(writer, technique, 40_000)
+    (path,) = (clone / "benchmarks/results/m").glob("*-existing-*.json")
+    path.write_text(path.read_text().replace("torch", "gone_tuned"))
+    out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
+    rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
+    assert {(row["technique"], row["lane"]) for row in rows} == {("numpy", "idiomatic"), ("gone_tuned", "tuned")}
+
+
 def test_words_about_a_recipe_do_not_make_its_figures_stale(clone):
     writer = store.Writer(store.Store(), "m")
     for technique in ("numpy", "torch"):

@@ -1,0 +1,45 @@
+"""benchmarks/limits.py: what it says of a figure, and where it cannot measure. Its figures are a GPU's."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_cookbook import catalogue, machine
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
+spec = importlib.util.spec_from_file_location("limits", SCRIPT)
+limits = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(limits)
+
+
+@pytest.mark.parametrize(
+    ("value", "reach", "kind", "reached"),
+    [
+        (0.969, 0.97, "share", "no"),
+        (0.97, 0.97, "share", "yes"),
+        (1.2, 0.97, "share", "yes"),
+        (1.15, 1.15, "ratio", "yes"),
+        (1.151, 1.15, "ratio", "no"),
+        (0.1, None, "ratio", "–"),
+        (None, None, "ratio", "–"),
+    ],
+)
+def test_a_share_is_reached_from_below_and_a_ratio_from_above(value, reach, kind, reached):
+    assert limits.words(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind))[-1] == reached
+
+
+def test_a_ladder_goes_up_in_recipes_that_there_are():
+    for workload, size, figure, techniques in limits.LADDERS:
+        assert [len(catalogue.choose([workload], [technique])) for technique in techniques] == [1] * len(techniques)
+        assert size in catalogue.workload_module(workload).SIZES
+        assert figure in ("resident", "device", "transfer")
+
+
+@pytest.mark.skipif(bool(machine.gpus()), reason="there is a GPU: it would measure for minutes")
+def test_without_a_gpu_it_says_so(tmp_path):
+    done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "The limits are those of an NVIDIA GPU, and there is none here.\n"
