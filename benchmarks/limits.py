@@ -21,13 +21,13 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from gpu_cookbook import catalogue, machine, measure, runner, store
+from gpu_cookbook import catalogue, machine, measure, runner, store, tables
+from gpu_cookbook.check import reason
+from gpu_cookbook.cli import console
 from gpu_cookbook.device import OpenCl
 from gpu_cookbook.report import digits, seconds
-from gpu_cookbook.worker import Loader, reason
+from gpu_cookbook.worker import Loader
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
@@ -218,7 +218,7 @@ class Cells:
 def rows(known):
     """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
     cells = Cells(known)
-    copy = cells.probes["cuda"]["copy_bandwidth_gb_per_s"] * 1e9
+    copy = cells.probes["cuda"].get("copy_bandwidth_gb_per_s", 0) * 1e9  # 0: it could not be measured
     for workload in ("multiply", "increment"):
         moved = catalogue.workload_module(workload).bytes_moved(LARGE)
         torch = cells.get(workload, "torch", LARGE, "device")
@@ -286,7 +286,12 @@ def rows(known):
         yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
 
 
-HEADINGS = ("what", "technique", "measured", "against", "", "to reach", "reached")
+HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
+
+
+def table(title, head, align, rows, *notes):
+    drawn = [tuple(map(tables.Entry, row)) for row in rows]
+    return tables.Table(title, head, align, drawn, [tables.Entry(note, "note") for note in notes], [])
 
 
 def words(row):
@@ -310,13 +315,21 @@ def show():
     except (OSError, IndexError, ValueError):
         print(f"Nothing is kept in {FILE}: python benchmarks/limits.py --save NAME", file=sys.stderr)
         raise typer.Exit(1) from None
-    print(f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit", end=" ")
-    print(f"{kept['commit'][:8]}.\n")
-    print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
-    for row in kept["rows"]:
-        print("| " + " | ".join(words(row)) + " |")
-    print("\n| ladder | step | what it is | time | gain |\n| --- | --- | --- | ---: | ---: |")
-    cells, _ = store.select(store.Store().load()[0], [kept["machine"]])
+    measured = (
+        f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
+        f" {kept['commit'][:8]}."
+    )
+    head = ("ladder", "step", "what it is", "time", "gain")
+    both = (
+        table("What the tuned recipes come to", HEADINGS, "lllllll", map(words, kept["rows"]), measured),
+        table("Ladders", head, "lllrr", ladders(kept["machine"])),
+    )
+    print(tables.as_markdown(both), end="")
+
+
+def ladders(name):
+    """A row for each step of LADDERS that is stored of this machine."""
+    cells, _ = store.select(store.Store().load()[0], [name])
     times = {(c["workload"], c["technique"], c["size"]): c for c in cells if c["status"] == "ok"}
     for workload, size, figure, techniques in LADDERS:
         label = catalogue.workload_module(workload).label(size)
@@ -328,7 +341,7 @@ def show():
             (recipe,) = catalogue.choose([workload], [technique])
             gain = f"{digits(before / took)} ×" if before else ""
             what = recipe.summary.partition(" in ")[2]
-            print(f"| {workload} {label}, {figure} | {technique} | {what} | {seconds(took)} | {gain} |")
+            yield f"{workload} {label}, {figure}", technique, what, seconds(took), gain
             before = took
 
 
@@ -361,11 +374,8 @@ def main(
             found.append(row)
     except KeyboardInterrupt:
         save = None  # what is there is shown, not kept
-    table = Table(*HEADINGS)
-    for row in found:
-        table.add_row(*words(row))
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    out = console()
+    out.print(tables.terminal([table("Limits", HEADINGS, "lllllll", map(words, found))], out.width))
     if save:
         root = Path(__file__).parents[1]
         head = store.git(root, "rev-parse", "HEAD")

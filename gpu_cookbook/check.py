@@ -203,10 +203,16 @@ def check_slices(module, workload, inputs):
         try:
             fault = fault_of(names)
         except Exception as error:  # a recipe may raise anything
-            fault = f"{type(error).__name__}: {error}".partition("\n")[0][:300]
+            fault = reason(error)
         if fault:
             return f"a slice of a device array{' as out=' if names == ('out',) else ''}: {fault}"
     return None
+
+
+def reason(error):
+    """An exception as one line of a table."""
+    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
 def _seeds(workload, size, answer):

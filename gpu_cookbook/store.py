@@ -189,11 +189,7 @@ def _newest(cells, wanted):
 
 def _empty(workload, technique, size):
     recipe = _recipe(workload, technique)
-    about = (
-        {"framework": technique, "lane": catalogue.lane_of(technique)}
-        if recipe is None
-        else {"framework": recipe.framework, "lane": recipe.lane}
-    )
+    about = {"framework": recipe.framework if recipe else technique, "lane": catalogue.lane_of(technique)}
     unknown = dict.fromkeys(("math", "device", "driver", "cuda", "clock", "versions", "status", "reason"))
     return {"workload": workload, "technique": technique, "size": size, **about, **unknown}
 

@@ -26,7 +26,7 @@ import traceback  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from gpu_cookbook import catalogue, machine, measure  # noqa: E402
-from gpu_cookbook.check import check_refusals, check_size, steps  # noqa: E402
+from gpu_cookbook.check import check_refusals, check_size, reason, steps  # noqa: E402
 from gpu_cookbook.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
 
 
@@ -71,12 +71,6 @@ def probe_of(device, probes):
         raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe['failed']}")
     count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
     return {name: probe[name] and count * probe[name] for name in ("copy_bandwidth_gb_per_s", "cache_bytes")}
-
-
-def reason(error):
-    """An exception as one line of a table."""
-    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
 def outcome(work, size):

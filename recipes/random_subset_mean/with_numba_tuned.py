@@ -36,9 +36,8 @@ def polynomial(coefficients, x):
 
 
 @cuda.jit(device=True)
-def normals(
-    column, row, seed
-):  # two independent normal(0, 1) samples: of this column, a multiple of 4, and of column + 2
+def normals(column, row, seed):
+    # Two independent normal(0, 1) samples: of this column, a multiple of 4, and of column + 2.
     pair = np.uint64(column >> 1)
     c0, c1, c2, c3, k0, k1 = pair & LOW, pair >> 32, row & LOW, row >> 32, seed & LOW, seed >> 32
     for _ in range(10):
