@@ -321,7 +321,7 @@ def show():
     )
     head = ("ladder", "step", "what it is", "time", "gain")
     both = (
-        table("What the tuned recipes come to", HEADINGS, "lllllll", map(words, kept["rows"]), measured),
+        table("What the tuned recipes come to", HEADINGS, "llrlrrl", map(words, kept["rows"]), measured),
         table("Ladders", head, "lllrr", ladders(kept["machine"])),
     )
     print(tables.as_markdown(both), end="")
@@ -375,7 +375,7 @@ def main(
     except KeyboardInterrupt:
         save = None  # what is there is shown, not kept
     out = console()
-    out.print(tables.terminal([table("Limits", HEADINGS, "lllllll", map(words, found))], out.width))
+    out.print(tables.terminal([table("Limits", HEADINGS, "llrlrrl", map(words, found))], out.width))
     if save:
         root = Path(__file__).parents[1]
         head = store.git(root, "rev-parse", "HEAD")
