@@ -64,13 +64,14 @@ static __device__ double sum_of_block(double x)
     return x;
 }
 
-// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11. Rows go to blocks, pairs of columns to threads
-// (an array of few rows keeps few blocks busy).
-extern "C" __global__ void add_subset(long long rows, long long columns, unsigned long long seed, double *partial)
+// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11 over the rows from first, an even one, to end: a
+// GPU's part of them, or all. Rows go to blocks, pairs of columns to threads (few rows keep few blocks busy).
+extern "C" __global__ void add_subset(long long first, long long end, long long columns, unsigned long long seed,
+                                      double *partial)
 {
     double sum = 0;
     const long long step = 4 * THREADS;
-    for (long long row = 2LL * blockIdx.x; row < rows; row += 2LL * gridDim.x) {
+    for (long long row = first + 2LL * blockIdx.x; row < end; row += 2LL * gridDim.x) {
         long long column = 4 * threadIdx.x;
         for (; column + 3 * step + 2 < columns; column += 4 * step)
 #pragma unroll

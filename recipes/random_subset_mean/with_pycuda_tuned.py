@@ -23,7 +23,7 @@ BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to e
 
 module = SourceModule(KERNEL, no_extern_c=True)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")
-add_subset.prepare("qqQP")  # the arguments' types, once: 64-bit integers and a pointer
+add_subset.prepare("qqqQP")  # the arguments' types, once: 64-bit integers and a pointer
 mean.prepare("PqqP")
 pool = DeviceMemoryPool()  # hands memory from call to call: cuMemFree would wait for the GPU
 
@@ -39,7 +39,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     blocks = min(BLOCKS, (rows + 1) // 2)
     partial = gpuarray.empty(blocks, np.float64, allocator=pool.allocate)
     result = gpuarray.empty((), np.float64, allocator=pool.allocate)
-    add_subset.prepared_call((blocks, 1), (THREADS, 1, 1), rows, columns, seed, partial.gpudata)
+    add_subset.prepared_call((blocks, 1), (THREADS, 1, 1), 0, rows, columns, seed, partial.gpudata)
     mean.prepared_call((1, 1), (THREADS, 1, 1), partial.gpudata, blocks, count, result.gpudata)
     return result
 

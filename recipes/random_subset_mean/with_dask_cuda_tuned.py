@@ -1,0 +1,85 @@
+"""Mean of a subset of random samples in Dask, tuned, on every GPU: one task each.
+
+Framework: Dask
+Runs on: every NVIDIA GPU
+Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
+
+The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
+GPUs, tasks or processes changes them. A task for the scheduler, a sum back: all that Dask moves. A worker that is lost
+has its task done by another.
+"""
+
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import cupy as cp
+import distributed
+import numpy as np
+from dask_cuda import LocalCUDACluster
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
+BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+
+workers = []  # their addresses
+
+
+@contextmanager
+def engine(address=None):
+    """A worker a GPU of this machine; or those of the scheduler at this address, a GPU each."""
+    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
+    with start as cluster, distributed.Client(cluster) as client:
+        workers[:] = client.scheduler_info(n_workers=-1)["workers"]
+        yield
+
+
+def share(first, end, columns, seed):
+    """The sum of the subset's samples, as normal(0, 1), in the rows from first, an even one, to end."""
+    blocks = min(BLOCKS, (end - first + 1) // 2)
+    if blocks == 0:  # more GPUs than rows
+        return 0.0
+    add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process and GPU: CuPy keeps it
+    partial = cp.empty(blocks)
+    rows = np.int64(first), np.int64(end), np.int64(columns)
+    add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
+    return float(partial.sum())
+
+
+def parts(rows, count):
+    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    pairs = int(rows + 1) // 2
+    cuts = [2 * (pairs * i // count) for i in range(count + 1)]
+    return list(zip(cuts, cuts[1:], strict=False))
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    client = distributed.default_client()
+    # Each on a worker of its own. Not pure: else Dask answers a second call with what it keeps of the first.
+    sums = [
+        client.submit(share, *part, columns, seed, workers=[worker], allow_other_workers=True, pure=False)
+        for worker, part in zip(workers, parts(rows, len(workers)), strict=True)
+    ]
+    return sums, count
+
+
+def wait(result):
+    sums, _ = result
+    distributed.wait(sums)
+
+
+def download(result):
+    sums, count = result
+    return 11 + sum(distributed.default_client().gather(sums)) / count if count else np.nan
+
+
+if __name__ == "__main__":
+    with engine():
+        mean = download(random_subset_mean(4_000, 4_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, Dask and CuPy, tuned: 4,000 × 4,000 samples, all right")

@@ -1,0 +1,51 @@
+"""Mean of a subset of random samples in Dask: da.random's chunks of NumPy arrays, on a process a core.
+
+Framework: Dask
+Runs on: CPU
+Install: pip install "dask[complete]"
+"""
+
+import os
+from contextlib import contextmanager, nullcontext
+from uuid import uuid4
+
+import dask.array as da
+import distributed
+import numpy as np
+
+
+@contextmanager
+def engine(address=None):
+    """A process a core of this machine; or the workers of the scheduler at this address."""
+    if address is None:
+        cores = len(os.sched_getaffinity(0))
+        start = distributed.LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    else:
+        start = nullcontext(address)
+    with start as cluster, distributed.Client(cluster):
+        yield
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if rows * columns == 0:  # NumPy warns
+        return da.from_array(np.array(np.nan))
+    x = da.random.default_rng(seed).normal(10, 1, (rows, columns), chunks=chunk)  # another generator for each chunk
+    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    return (x[::2, ::2] + 1).mean().map_blocks(lambda mean: mean, name=f"random_subset_mean-{uuid4()}").persist()
+
+
+def wait(mean):
+    distributed.wait(mean)
+
+
+def download(mean):
+    return float(mean.compute())
+
+
+if __name__ == "__main__":
+    with engine():
+        mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
+    assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
+    print("random_subset_mean, Dask in processes: 4,000 × 4,000 samples, all right")
