@@ -372,16 +372,145 @@ def tables(
     found = [table for pair in pairs for table in drawing.change(*(drawing.of_lane(side, lane) for side in pair))]
     if not pairs:
         found = [*drawing.measured(shown, lane), *drawing.abilities()]
+    write_tables(found, form)
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    if complaints:
+        raise typer.Exit(1)
+
+
+@app.command()
+def scale(
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", metavar="E", help="Only this engine: dask, ray, …, or a technique. Can be repeated."),
+    ] = None,
+    lane: OneLane = None,
+    cores: Annotated[
+        str | None, typer.Option(metavar="N,…", help="Numbers of cores: 1,2,8. One and all, if left out. 0: none.")
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="N,…", help="Numbers of GPUs. 1, 2, 4, … and all, if left out. 0: none.")
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", "-s", metavar="S", help="The side of the array: 100_000; without a GPU 20_000."),
+    ] = None,
+    chunk: Annotated[
+        int | None, typer.Option(metavar="C", min=1, help="The side of a chunk, where there are any: 10_000 or less.")
+    ] = None,
+    weak: Annotated[bool, typer.Option("--weak", help="Also with a whole array for each core or GPU.")] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use Dask's workers behind it: tcp://127.0.0.1:8786.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use the Ray that runs there: 127.0.0.1:6379.")
+    ] = None,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the scaling into it: .png, .svg or .pdf.")
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option(metavar="M", help="Keep the rows in benchmarks/results, for a machine of this name.")
+    ] = None,
+    stored: Annotated[
+        str | None, typer.Option(metavar="M", help="Measure nothing: show what is kept of this machine.")
+    ] = None,
+):
+    """Run random_subset_mean on one core, all cores, one GPU, all GPUs, with every parallel engine.
+
+    One array for all workers, the same whatever their number (strong scaling). Each recipe and number of workers has a
+    process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
+    stops all workers and shows what was measured. Exits with 1 if a row failed.
+    """
+    from gpu_cookbook import scale as experiment  # more imports than 'list' can afford
+    from gpu_cookbook import store
+
+    try:
+        if stored:
+            rows, heading = experiment.kept_of(store.Store().folder, stored)
+            finish(experiment, rows, heading, form, plot)
+            return
+        keeper = store.Store() if save else None
+        if keeper:
+            store.Writer(keeper, save)  # refuses what is not committed, and a wrong name
+        addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at}
+        chosen = experiment.recipes(engine or (), lane, addresses)
+        side = sizes_of(experiment.WORKLOAD, [size])[0] if size else catalogue.default_sizes(experiment.WORKLOAD)[-1]
+        available = len(machine.gpus())
+        on_gpus = counts("--gpus", gpus, available, "GPUs") if gpus else experiment.doublings(available)
+        here = len(os.sched_getaffinity(0))
+        on_cores = counts("--cores", cores, here, "cores") if cores else sorted({1, here})
+        runs, rows = experiment.plan(chosen, on_cores, on_gpus, addresses)
+        if not runs:
+            why = "; ".join(dict.fromkeys(row["reason"] for row in rows))
+            raise experiment.Impossible(f"Nothing to run here{': ' + why if why else ''}.")
+        if plot:
+            experiment.drawable(plot)
+        for at in addresses.values():
+            experiment.reachable(at)
+        if any(run.kind == "GPU" for run in runs):
+            used = [gpu.index for gpu in machine.gpus()][: max(on_gpus)]
+            experiment.free(used, side, chunk)
+    except (experiment.Impossible, store.StoreError) as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
+    except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
+        fail(str(error))
+
+    interrupted = False
+    with progress() as bar:
+        task = bar.add_task("scaling", total=len(runs))
+        try:
+            for run in runs:
+                bar.update(task, description=f"{run.recipe.technique}, {run.on}")
+                rows += experiment.measure(run, side, weak, chunk, bar.console.print)
+                bar.advance(task)
+        except KeyboardInterrupt:
+            interrupted = True
+            runner.stop_all()
+    rows = experiment.complete(experiment.disagreements(rows))
+    finish(experiment, rows, "", form, plot)
+    if keeper and not interrupted:
+        experiment.keep(keeper.folder, rows, save, store.git(keeper.root, "rev-parse", "HEAD"))
+    failed = sum(row["status"] == "failed" for row in rows)
+    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    if interrupted:
+        raise typer.Exit(130)
+    if failed:
+        raise typer.Exit(1)
+
+
+def finish(experiment, rows, heading, form, plot):
+    """Writes the tables, and the drawing if there is to be one."""
+    write_tables(experiment.drawn(rows, heading), form)
+    if plot:
+        experiment.plot(rows, plot, heading)
+        print(f"drawn into {plot}", file=sys.stderr)
+
+
+def counts(option, text, most, what):
+    """The numbers in '1,2,8', in order; those that there are not are bad input."""
+    found = set()
+    for word in text.split(","):
+        if not word.strip().isdigit() or int(word) > most:
+            fail(
+                f"{option} takes numbers up to {most}, as there are {most} {what} here, not '{word.strip()}'. For example"
+                f" {option} 1,{most}"
+            )
+        found.add(int(word))
+    return sorted(found - {0})
+
+
+def write_tables(found, form):
+    from gpu_cookbook import tables as drawing
+
     if form is TableFormat.table:
         out = console()
         out.print(drawing.terminal(found, out.width))
     else:
         write = {"markdown": drawing.as_markdown, "csv": drawing.as_csv, "json": drawing.as_json}
         sys.stdout.write(write.get(form, drawing.as_html)(found))
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    if complaints:
-        raise typer.Exit(1)
 
 
 def writer_for(save, machine_name, resume, sizes):

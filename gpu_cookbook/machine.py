@@ -102,6 +102,27 @@ def device_memory():
     return [(info.used, info.free) for info in infos]
 
 
+def processes_on_gpus():
+    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included."""
+    found = []
+    for gpu in gpus():
+        handle = pynvml.nvmlDeviceGetHandleByIndex(gpu.index)
+        found.append(
+            [
+                f"process {process.pid} ({_program_of(process.pid)}, {(process.usedGpuMemory or 0) / 1e9:.1f} GB)"
+                for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+            ]
+        )
+    return found
+
+
+def _program_of(pid):
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:  # of another container, or just ended
+        return "unknown here"
+
+
 def host_memory_free():
     """Bytes that can be taken before the machine swaps or kills."""
     return psutil.virtual_memory().available

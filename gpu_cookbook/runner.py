@@ -117,17 +117,25 @@ def stop_all():
 
 
 class Process:
-    """A worker, with empty caches for compiled kernels, that takes everything it started along when it ends."""
+    """A worker, with empty caches for compiled kernels, that takes everything it started along when it ends.
 
-    def __init__(self, job):
+    ``cores``: the only ones it may use. ``gpus``: the only NVIDIA GPUs that it sees, by their indices.
+    """
+
+    def __init__(self, job, cores=None, gpus=None):
         self.job = job
+        self.cores = cores
+        self.gpus = gpus
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
         _running.add(self)
-        with Path(self.folder, "stderr").open("wb") as errors:
+        settings = environment(self.folder)
+        if self.gpus is not None:
+            settings |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus))}
+        with Path(self.folder, "stderr").open("wb") as errors, _only(self.cores):
             self.popen = subprocess.Popen(
                 # The job goes through stdin: a longer command line moves what lies in memory, and by that NumPy's
                 # increment of 1,000,000 elements from 43 to 57 µs (seen on an AMD EPYC).
@@ -136,7 +144,7 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=errors,
                 stderr=errors,
-                env=environment(self.folder),
+                env=settings,
                 start_new_session=True,  # Ctrl-C is for us; we end the worker
             )
         os.close(writing)
@@ -160,7 +168,7 @@ class Process:
             *lines, buffer = (buffer + block).split(b"\n")
             for line in lines:
                 message = json.loads(line)
-                if "cell" in message or "device" in message:
+                if {"cell", "device", "engine"} & message.keys():
                     measuring = True
                 deadline = time.monotonic() + (limit if measuring else first_limit)
                 yield message
@@ -206,6 +214,17 @@ class Process:
         self.pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         _running.discard(self)
+
+
+@contextlib.contextmanager
+def _only(cores):
+    """What this thread starts may use these cores only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _command(process):

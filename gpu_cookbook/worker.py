@@ -1,10 +1,11 @@
 """One recipe in a process of its own: ``python -m gpu_cookbook.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``, or probe
-with ``kind``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
+with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; or probe with ``kind``.
 
-A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; and
-{"ending": reason} where something else than a cell failed.
+A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; of scale
+{"engine": {…}}, {"answer": {…}} of each problem and {"cost": {…}}; and {"ending": reason} where something else than a
+cell failed.
 """
 
 import time
@@ -25,8 +26,8 @@ import sys  # noqa: E402
 import traceback  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from gpu_cookbook import catalogue, machine, measure  # noqa: E402
-from gpu_cookbook.check import check_refusals, check_size, reason, steps  # noqa: E402
+from gpu_cookbook import catalogue, engines, machine, measure  # noqa: E402
+from gpu_cookbook.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
 from gpu_cookbook.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
 
 
@@ -139,6 +140,64 @@ def run(job, say):
             say(cell=outcome(check if checking else figures, size))
 
 
+def scale(job, say):
+    """Times a recipe of random_subset_mean, until its mean is on the host, at each problem."""
+    recipe = catalogue.read(Path(job["path"]))
+    workload = catalogue.workload_module(recipe.workload)
+    address = job["address"]
+    start = time.perf_counter()
+    loader = Loader(recipe)
+    loader.imports()
+    module = loader.execute()
+    if address:
+        by_value(recipe, module)
+    with module.engine(address) if address else getattr(module, "engine", contextlib.nullcontext)():
+        started = time.perf_counter() - start
+        workers = len(engines.places(recipe.framework)) if address else job["workers"]
+        dashboard = engines.dashboard() if recipe.framework == "Dask" else None
+        say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
+        _, function, wait, download = steps(module, workload)
+        if recipe.framework == "multiprocessing":
+            engines.end_without_worker(say)
+
+        def answer(rows, columns, chunk, seed=0):
+            result = function(rows, columns, chunk, seed)
+            wait(result)
+            return download(result)
+
+        def figures(problem):
+            lost = engines.losses(recipe.framework, recipe.technique)
+            start = time.perf_counter()
+            mean = answer(*problem)
+            times = [time.perf_counter() - start]
+            if times[0] <= measure.COLD_LIMIT:
+                times = measure.sample(lambda: answer(*problem))
+            q1, median, q3 = np.percentile(times, (25, 50, 75)).tolist()
+            fault = Expected(workload, (*problem, 0)).disagreement(np.float64(mean))
+            if fault:
+                raise measure.Wrong(fault)
+            spread = {"time_s": median, "q1_s": q1, "q3_s": q3, "samples": len(times)}
+            return spread | {"mean": mean, "lost": lost()}
+
+        answer(2 * workers, 2, 1)  # compiles
+        for problem in job["problems"]:
+            found = outcome(figures, problem)
+            if found["status"] == "failed" and address and recipe.framework == "Dask" and engines.connection_lost():
+                found["reason"] = f"the scheduler at {address} went away"
+            say(answer=found)
+        say(cost=engines.cost(recipe.technique, module, workers))
+
+
+def by_value(recipe, module):
+    """Sends the recipe's functions to workers as code, as those of a script are: they need not have this package."""
+    if recipe.framework == "Ray":
+        from ray import cloudpickle
+    else:
+        import cloudpickle
+    for each in (module, engines):
+        cloudpickle.register_pickle_by_value(each)
+
+
 def main():
     # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -151,6 +210,8 @@ def main():
         try:
             if job["action"] == "probe":
                 say(probe=probe(job["kind"]))
+            elif job["action"] == "scale":
+                scale(job, say)
             else:
                 run(job, say)
         except Exception as error:  # outside of any cell: while importing, starting an engine, opening the device

@@ -6,10 +6,11 @@ Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
 """
 
 import itertools
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from uuid import uuid4
 
 import cupy as cp
+import dask
 import dask.array as da
 import distributed
 import numpy as np
@@ -17,12 +18,12 @@ from dask_cuda import LocalCUDACluster
 
 
 @contextmanager
-def engine():
+def engine(address=None):
+    """A worker a GPU of this machine; or those of the scheduler at this address, a GPU each."""
     # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
-    with (
-        LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster, direct_to_workers=True),  # else all data goes through the scheduler
-    ):
+    with dask.config.set({"distributed.scheduler.worker-saturation": "inf"}):  # all tasks at once: else one a message
+        start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
+    with start as cluster, distributed.Client(cluster):
         yield
 
 
@@ -39,7 +40,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if rows * columns == 0:
-        return da.from_array(np.array(np.nan))
+        return distributed.default_client().compute(da.from_array(np.array(np.nan)))
 
     def samples(stream, block_info):
         # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
@@ -51,17 +52,17 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     chunks = da.core.normalize_chunks(chunk, (rows, columns))
     numbers = da.from_array(streams(seed, [len(sizes) for sizes in chunks]), chunks=1)
     x = numbers.map_blocks(samples, chunks=chunks, meta=np.empty((0, 0)))
-    # A name of its own: else Dask answers a second call with what it keeps of the first.
-    return (x[::2, ::2] + 1).mean().map_blocks(lambda chunk: chunk, name=f"random_subset_mean-{uuid4()}").persist()
+    mean = (x[::2, ::2] + 1).mean(split_every=x.npartitions)  # at once: not by fours, in rounds
+    # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
+    return distributed.default_client().compute(mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}"))
 
 
 def wait(mean):
-    distributed.wait(mean)  # returns when the work is in the GPUs' queues
-    distributed.default_client().run(lambda: cp.cuda.Device().synchronize())
+    distributed.wait(mean)
 
 
 def download(mean):
-    return float(mean.map_blocks(cp.asnumpy).compute())  # on the worker
+    return float(mean.result())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ pool = None
 def engine():
     global pool
     # Spawned, not forked: a fork copies locks that the threads of NumPy, CUDA or your own code may be holding.
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+    with multiprocessing.get_context("spawn").Pool(len(os.sched_getaffinity(0))) as pool:
         yield
 
 

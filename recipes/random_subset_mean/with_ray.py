@@ -14,10 +14,12 @@ import ray
 
 
 @contextmanager
-def engine():
+def engine(address="local"):
+    """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
-        ray.init(address="local", num_cpus=os.cpu_count(), include_dashboard=False, logging_level="ERROR")
+    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+        cores = len(os.sched_getaffinity(0)) if address == "local" else None
+        ray.init(address=address, num_cpus=cores, include_dashboard=False, logging_level="ERROR")
     try:
         yield
     finally:

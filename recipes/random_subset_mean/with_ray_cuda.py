@@ -16,10 +16,11 @@ workers = []
 
 
 @contextmanager
-def engine():
+def engine(address="local"):
+    """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
-        ray.init(address="local", include_dashboard=False, logging_level="ERROR")
+    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+        ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
         workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources()["GPU"])))
         yield

@@ -1,0 +1,449 @@
+"""From one core to every GPU: random_subset_mean on more and more workers, in every engine, and what each engine costs.
+
+A row is one recipe on a number of workers, cores or GPUs, at one size: strong, where all of them share one size; weak,
+where each has that many rows. The recipes and the sizes are those of recipes/random_subset_mean.
+"""
+
+import json
+import math
+import os
+import socket
+import time
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from gpu_cookbook import catalogue, engines, machine, report, runner, tables
+from gpu_cookbook.report import digits, seconds
+
+WORKLOAD = "random_subset_mean"
+PROBLEM = ("rows", "columns", "chunk")
+KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # of the recipes that scale
+SAME = 1e-12  # of the mean: so near are all answers of the tuned lane, which average the same samples
+CONTEXT = 2e9  # bytes of a GPU's memory: CUDA's context, cuRAND's states, NCCL's buffers (0.5 to 1.6 were seen)
+ANSWER_LIMIT = 3  # seconds until a scheduler must have taken a connection
+FILE = "scale.jsonl"
+
+
+class Impossible(Exception):
+    """What was asked for cannot be run here; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recipe on so many workers."""
+
+    recipe: catalogue.Recipe
+    workers: int | None  # as many as there are behind the address
+    address: str | None = None
+
+    @property
+    def kind(self):
+        return "worker" if self.address else KINDS[self.recipe.runs_on]
+
+    @property
+    def on(self):
+        return amount(self.workers, self.kind)
+
+
+def amount(workers, kind):
+    """'1 core', '4 GPUs'; '' where nothing ran."""
+    return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
+
+
+def recipes(names=(), lane=None, address_of=None):
+    """The recipes that scale, of these engines: a technique, or the first word of several. ``address_of``: the
+    frameworks whose engine runs already; only their recipes that can use one."""
+    mine = [r for r in catalogue.choose([WORKLOAD], (), lane) if r.runs_on in KINDS]
+    known = sorted({r.technique.partition("_")[0] for r in mine} | {r.technique for r in mine})
+    for name in names:
+        if name not in known:
+            raise catalogue.UnknownName(catalogue.nearest("engine", name, known))
+    if names:
+        mine = [r for r in mine if r.technique in names or r.technique.partition("_")[0] in names]
+    if address_of:
+        mine = [r for r in mine if r.framework in address_of and "def engine(address" in r.path.read_text("utf-8")]
+    return mine
+
+
+def plan(chosen, cores, gpus, addresses):
+    """(runs, skipped rows): each recipe on each number of workers. NumPy uses one core, and a recipe without an engine
+    that runs already has no address."""
+    runs, skipped = [], []
+    for recipe in chosen:
+        obstacle = machine.obstacle(recipe)
+        if obstacle:
+            skipped.append(row(Run(recipe, None), None, "skipped", obstacle))
+        elif recipe.framework in addresses:
+            runs.append(Run(recipe, None, addresses[recipe.framework]))
+        elif recipe.runs_on == "CPU":
+            runs += [Run(recipe, n) for n in cores if n == 1 or recipe.technique != "numpy"]
+        else:
+            runs += [Run(recipe, n) for n in gpus]
+    return runs, skipped
+
+
+def doublings(most):
+    """1, 2, 4, … and the most."""
+    return sorted({2**n for n in range(most.bit_length())} | {most}) if most else []
+
+
+def problems(size, workers, weak, chunk):
+    """{mode: (rows, columns, chunk)}. On one worker both modes are the same problem."""
+    rows, columns = catalogue.workload_module(WORKLOAD).shape(size)
+    chunk = chunk or catalogue.workload_module(WORKLOAD).chunk(size)
+    found = {"strong": (rows, columns, chunk)}
+    return found | ({"weak": (rows * workers, columns, chunk)} if weak else {})
+
+
+def row(run, mode, status, reason=None, **figures):
+    """A row as every output format has it; ``mode`` None of a recipe that does not run here."""
+    recipe = run.recipe
+    return {
+        "technique": recipe.technique,
+        "framework": recipe.framework,
+        "lane": recipe.lane,
+        "engine": engines.ENGINES[recipe.technique][0] if recipe.technique in engines.ENGINES else None,
+        "kind": run.kind,
+        "workers": run.workers,
+        "mode": mode,
+        "status": status,
+        "reason": reason,
+        **figures,
+    }
+
+
+# ---- What must be so before anything is measured.
+
+
+def reachable(address):
+    """Impossible, where nobody takes a connection at tcp://host:port or host:port."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise Impossible(
+            f"'{address}' is no address: tcp://127.0.0.1:8786 is one of a scheduler, 127.0.0.1:6379 of Ray."
+        )
+    try:
+        socket.create_connection((host, port), ANSWER_LIMIT).close()
+    except OSError as error:
+        how = "dask scheduler --host 127.0.0.1" if parts.scheme and "://" in address else "ray start --head"
+        raise Impossible(
+            f"Nothing answers at {address} ({error.strerror or error}). Start it first, or give another address: {how}"
+        ) from None
+
+
+def free(gpus, size, chunk):
+    """Impossible, where one of these GPUs is taken by someone else or has too little memory free for the work."""
+    chunk = chunk or catalogue.workload_module(WORKLOAD).chunk(size)
+    needed = 3 * 8 * chunk**2 + CONTEXT  # samples, subset and what the generator needs, as the workload counts
+    for gpu, (used, left), others in zip(
+        machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True
+    ):
+        if gpu.index not in gpus:
+            continue
+        if others:
+            raise Impossible(
+                f"GPU {gpu.index} ({gpu.name}) is taken by someone else: {', '.join(others)}. Wait for their end, or "
+                "leave it out: CUDA_VISIBLE_DEVICES names the GPUs to use."
+            )
+        if left < needed:
+            raise Impossible(
+                f"GPU {gpu.index} ({gpu.name}) has {left / 1e9:.1f} GB free of {(used + left) / 1e9:.0f}, and this "
+                f"needs {needed / 1e9:.1f}: free some, leave it out by CUDA_VISIBLE_DEVICES, or take a smaller --chunk."
+            )
+
+
+# ---- The runs.
+
+
+def measure(run, size, weak, chunk, say=lambda text: None):
+    """Yields the rows of a run as they come: of its problems, and of what the engine costs by itself (mode empty).
+
+    ``say`` gets what the user should see at once: a dashboard's address.
+    """
+    modes = problems(size, run.workers, weak and run.workers and run.workers > 1, chunk)
+    left = [{"mode": mode, "size": size, **dict(zip(PROBLEM, problem, strict=True))} for mode, problem in modes.items()]
+    job = {
+        "action": "scale",
+        "path": str(run.recipe.path),
+        "problems": list(modes.values()),
+        "workers": run.workers,
+        "address": run.address,
+    }
+    restriction = {}
+    if run.kind == "core":
+        restriction = {"cores": sorted(os.sched_getaffinity(0))[: run.workers], "gpus": []}
+    elif run.kind == "GPU":
+        restriction = {"gpus": [gpu.index for gpu in machine.gpus()][: run.workers]}
+    start_s = None
+    with runner.Process(job, **restriction) as process:
+        for message in process.messages(runner.START_LIMIT, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
+            if "engine" in message:
+                start_s = message["engine"]["start_s"]
+                run = replace(run, workers=message["engine"]["workers"])
+                if message["engine"]["dashboard"]:
+                    say(f"{run.recipe.technique}: the dashboard is at {message['engine']['dashboard']}")
+            elif "answer" in message:
+                answer = message["answer"] | left.pop(0) | {"start_s": start_s}
+                yield row(run, **answer)
+            elif "cost" in message:
+                if message["cost"]:
+                    yield row(run, "empty", "ok", **message["cost"])
+            else:
+                for problem in left:
+                    yield row(run, status="failed", reason=message["ending"], **problem)
+                left = []
+
+
+def disagreements(rows):
+    """Marks as failed what does not belong in the tuned lane: its recipes average the same samples, so that all have
+    the same mean. The one that most have is taken for right."""
+    groups = {}
+    for each in rows:
+        if each["lane"] == "tuned" and each["status"] == "ok" and each["mode"] != "empty":
+            groups.setdefault((each["rows"], each["columns"]), []).append(each)
+    for mine in groups.values():
+        middle = sorted(each["mean"] for each in mine)[len(mine) // 2]
+        for each in mine:
+            if abs(each["mean"] - middle) > SAME * abs(middle):
+                fault = f"{each['mean']!r}, where the others of the tuned lane have {middle!r}"
+                each |= {"status": "failed", "reason": fault}
+    return rows
+
+
+# ---- What they come to.
+
+
+def complete(rows):
+    """The rows with their speedup and efficiency over the same recipe on the fewest workers, and the mean's error."""
+    ok = [each for each in rows if each["status"] == "ok" and each["mode"] != "empty"]
+    for each in ok:
+        base = min(
+            (other for other in ok if same(other, each) and (other["mode"] == each["mode"] or other["workers"] == 1)),
+            key=lambda other: other["workers"],  # a worker's own share is the whole: one row for both modes
+        )
+        more = each["workers"] / base["workers"]
+        work = more if each["mode"] == "weak" else 1
+        each["speedup_x"] = work * base["time_s"] / each["time_s"]
+        each["efficiency"] = each["speedup_x"] / more
+        each["base_workers"] = base["workers"]
+        each["error"] = abs(each["mean"] - 11)
+    return rows
+
+
+def same(one, other):
+    return all(one[key] == other[key] for key in ("technique", "kind", "size", "chunk"))
+
+
+TITLES = {
+    "strong": "Strong scaling: all workers share",
+    "weak": "Weak scaling: each worker has",
+}
+HEADS = {
+    "strong": ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", ""),
+    "weak": ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", ""),
+    "empty": ("engine", "measured in", "on", "an empty round", "a task more", "to a task"),
+}
+LEGEND = (
+    "time: median of calls until the mean is on the host, ~ where half of them spread over more than "
+    f"{100 * report.NOISY:.0f} %. speedup and efficiency: over the same recipe on the fewest workers (weak: of the "
+    "work done in a time). start: imports, engine and processes, once. error: distance from 11."
+)
+EMPTY = (
+    f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to a "
+    f"task: an array of {engines.PAYLOAD / 1e6:.0f} MB as its argument. –: lost in the noise, or there is no such thing."
+)
+
+
+def drawn(rows, heading=""):
+    """Tables of strong scaling, weak scaling and the engines' own cost, of what there is."""
+    found = []
+    for mode in ("strong", "weak"):
+        mine = [each for each in rows if each["mode"] == mode]
+        for size in dict.fromkeys(each["size"] for each in mine):
+            sized = [each for each in mine if each["size"] == size]
+            if mode == "weak":
+                techniques = {each["technique"] for each in sized}
+                sized += [o for o in rows if is_base(o, size, techniques)]
+            sized.sort(key=lambda each: (each["kind"], each["lane"], each["technique"], each["workers"]))
+            label = catalogue.workload_module(WORKLOAD).label(size)
+            entries = [tuple(map(tables.Entry, words(each))) for each in sized]
+            title = f"{TITLES[mode]} {label}{heading}"
+            records = [{"table": mode} | each for each in sized]
+            found.append(tables.Table(title, HEADS[mode], "lllrrrrrl", entries, [], records))
+    costs = [each for each in rows if each["mode"] == "empty"]
+    if costs:
+        costs.sort(key=lambda each: (each["kind"], each["engine"], each["technique"], each["workers"]))
+        entries = [tuple(map(tables.Entry, cost_words(each))) for each in costs]
+        records = [{"table": "empty"} | each for each in costs]
+        note = [tables.Entry(EMPTY, "note")]
+        found.append(tables.Table(f"What an engine costs{heading}", HEADS["empty"], "lllrrr", entries, note, records))
+    reasons = [f"{each['technique']}: {each['reason']}" for each in rows if each["status"] == "skipped"]
+    if found:
+        notes = [tables.Entry(LEGEND, "note"), *(tables.Entry(reason, "note") for reason in reasons)]
+        first = max((n for n, table in enumerate(found) if table.head != HEADS["empty"]), default=0)
+        found[first] = replace(found[first], notes=[*notes, *found[first].notes])
+    return found
+
+
+def is_base(each, size, techniques):
+    return (
+        each["mode"] == "strong" and each["workers"] == 1 and each["size"] == size and each["technique"] in techniques
+    )
+
+
+def words(each):
+    lost = f"{each['lost']} worker{'s' * (each['lost'] > 1)} lost" if each.get("lost") else ""
+    on = amount(each["workers"], each["kind"])
+    if each["status"] != "ok":
+        return each["technique"], each["lane"], on, each["status"], "", "", "", "", each["reason"]
+    return (
+        each["technique"],
+        each["lane"],
+        on,
+        report.timing({"time_s": each["time_s"], "time_q1_s": each["q1_s"], "time_q3_s": each["q3_s"]}, "time"),
+        f"{digits(each['speedup_x'])} ×",
+        digits(each["efficiency"]),
+        f"{each['error']:.1e}",
+        seconds(each["start_s"]),
+        lost,
+    )
+
+
+def cost_words(each):
+    on = amount(each["workers"], each["kind"])
+    task, byte = each.get("task_s"), each.get("byte_s")
+    return (
+        each["engine"],
+        each["technique"],
+        on,
+        seconds(each["round_s"]) if each["round_s"] else "–",
+        seconds(task) if task else "–",
+        f"{digits(1e-9 / byte)} GB/s" if byte else "–",
+    )
+
+
+def drawable(path):
+    """Impossible, where no drawing can be written there: found out now, not after minutes of measuring."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise Impossible("--plot needs matplotlib: pip install matplotlib") from None
+    if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
+        raise Impossible(f"'{path.suffix}' is no kind of drawing: name a file in .png, .svg or .pdf.")
+    if not path.parent.is_dir():
+        raise Impossible(f"There is no folder {path.parent} to draw into.")
+
+
+def plot(rows, path, title):
+    """Draws speedup over workers, strong beside weak, cores beside GPUs: a line a recipe, tuned ones solid."""
+    from matplotlib import ticker
+    from matplotlib.figure import Figure
+
+    ok = [each for each in rows if each["status"] == "ok" and each["mode"] != "empty"]
+    panels = []
+    for kind in dict.fromkeys(each["kind"] for each in ok):
+        for size in dict.fromkeys(each["size"] for each in ok if each["kind"] == kind):
+            for mode in ("strong", "weak"):
+                mine = [e for e in ok if (e["kind"], e["size"], e["mode"]) == (kind, size, mode)]
+                if mode == "weak":
+                    techniques = {each["technique"] for each in mine}
+                    mine += [o for o in ok if o["kind"] == kind and is_base(o, size, techniques)]
+                lines = {
+                    t: sorted((e["workers"], e["speedup_x"]) for e in mine if e["technique"] == t)
+                    for t in dict.fromkeys(e["technique"] for e in mine)
+                }
+                lines = {technique: points for technique, points in lines.items() if len(points) > 1}
+                if lines:
+                    panels.append((kind, size, mode, lines))
+    if not panels:
+        raise Impossible("There is nothing to draw: a line needs the same recipe on two numbers of workers.")
+    figure = Figure(figsize=(6.4 * min(2, len(panels)), 5.2 * math.ceil(len(panels) / 2)), layout="constrained")
+    figure.suptitle(title)
+    every = sorted({technique for *_, lines in panels for technique in lines})
+    for number, (kind, size, mode, lines) in enumerate(panels, 1):
+        axes = figure.add_subplot(math.ceil(len(panels) / 2), min(2, len(panels)), number)
+        counts = sorted({workers for points in lines.values() for workers, _ in points})
+        axes.plot(counts, counts, color="gray", linestyle=":", label="ideal")
+        for technique, points in lines.items():
+            place = every.index(technique)
+            axes.plot(
+                *zip(*points, strict=True),
+                color=f"C{place % 10}",
+                marker="osv^D*Xph<>"[place % 11],
+                linestyle="-" if catalogue.lane_of(technique) == "tuned" else "--",
+                label=technique,
+            )
+        label = catalogue.workload_module(WORKLOAD).label(size)
+        axes.set_title(f"{mode}: {label}{' in all' if mode == 'strong' else f' a {kind}'}", fontsize="medium")
+        axes.set_xlabel(f"{kind}s")
+        axes.set_ylabel("work done in a time, over one")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axes.set_xticks(counts)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+
+
+# ---- What is kept.
+
+
+def keep(folder, rows, name, commit):
+    """Adds a line to FILE: the rows, and where they come from."""
+    nvidia = machine.nvidia()
+    measured = [each for each in rows if each["status"] != "skipped"]
+    modules = sorted(
+        {
+            module
+            for each in catalogue.choose([WORKLOAD])
+            for module in each.packages
+            if any(each.technique == one["technique"] for one in measured)
+        }
+    )
+    line = {
+        "machine": name,
+        "processor": machine.processor(),
+        "gpus": [gpu.name for gpu in machine.gpus()],
+        "driver": nvidia and nvidia.driver,
+        "versions": machine.versions(tuple(modules)),
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit,
+        "rows": measured,
+    }
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def kept_of(folder, name):
+    """(rows, heading) of what was kept last of a machine, each row once: the newest of its problem and recipe."""
+    mine = [line for line in kept(folder) if line["machine"] == name]
+    if not mine:
+        names = sorted({line["machine"] for line in kept(folder)})
+        raise Impossible(f"Nothing is kept of '{name}'. There are: {', '.join(names)}.")
+    rows = {}
+    for line in mine:
+        for each in line["rows"]:
+            key = [each.get(k) for k in ("technique", "kind", "workers", "mode", "size", "chunk")]
+            rows[*key] = each | {"machine": name, "commit": line["commit"], "date": line["date"]}
+    commits = dict.fromkeys(each["commit"][:8] for each in rows.values())
+    return complete(list(rows.values())), f". {name}, {', '.join(commits)}"
+
+
+def kept(folder):
+    """The lines of FILE; Impossible where there is none, or one that cannot be read."""
+    path = folder / FILE
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except FileNotFoundError:
+        lines = []
+    except ValueError as error:
+        raise Impossible(f"{path} cannot be read ({error}): mend it, or move it away.") from None
+    if not lines:
+        raise Impossible("Nothing is kept yet: gpu-cookbook scale --save")
+    return lines
