@@ -495,8 +495,8 @@ def counts(option, text, most, what):
     for word in text.split(","):
         if not word.strip().isdigit() or int(word) > most:
             fail(
-                f"{option} takes numbers up to {most}, as there are {most} {what} here, not '{word.strip()}'. For example"
-                f" {option} 1,{most}"
+                f"{option} takes numbers up to {most}, as there are {most} {what} here, not '{word.strip()}'. "
+                f"For example {option} 1,{most}"
             )
         found.add(int(word))
     return sorted(found - {0})

@@ -253,8 +253,8 @@ LEGEND = (
     "work done in a time). start: imports, engine and processes, once. error: distance from 11."
 )
 EMPTY = (
-    f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to a "
-    f"task: an array of {engines.PAYLOAD / 1e6:.0f} MB as its argument. –: lost in the noise, or there is no such thing."
+    f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to "
+    f"a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. –: lost in the noise, or there is no such thing."
 )
 
 
