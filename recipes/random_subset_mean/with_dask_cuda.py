@@ -42,19 +42,32 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows * columns == 0:
         return distributed.default_client().compute(da.from_array(np.array(np.nan)))
 
-    def samples(stream, block_info):
+    chunks = da.core.normalize_chunks(chunk, (rows, columns))
+    numbers = streams(seed, [len(sizes) for sizes in chunks])
+
+    def samples(block_info):
         # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
-        sequence = np.random.SeedSequence(seed, spawn_key=(int(stream[0, 0]),))
+        sequence = np.random.SeedSequence(seed, spawn_key=(int(numbers[block_info[None]["chunk-location"]]),))
         x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(block_info[None]["chunk-shape"])
         x += 10
         return x
 
-    chunks = da.core.normalize_chunks(chunk, (rows, columns))
-    numbers = da.from_array(streams(seed, [len(sizes) for sizes in chunks]), chunks=1)
-    x = numbers.map_blocks(samples, chunks=chunks, meta=np.empty((0, 0)))
-    mean = (x[::2, ::2] + 1).mean(split_every=x.npartitions)  # at once: not by fours, in rounds
+    def subset(x, block_info):
+        (row, _), (column, _) = block_info[0]["array-location"]
+        return x[row % 2 :: 2, column % 2 :: 2]
+
+    halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
+    meta = np.empty((0, 0))
+    x = da.map_blocks(samples, chunks=chunks, meta=meta)
+    # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
+    x = x.map_blocks(subset, chunks=halves, meta=meta) + 1
+    mean = x.mean(split_every=x.npartitions)  # at once: not by fours, in rounds
     # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
-    return distributed.default_client().compute(mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}"))
+    mean = mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}")
+    with dask.config.set(
+        {"optimization.fuse.active": False}
+    ):  # it would leave a second task for each chunk: its old name
+        return distributed.default_client().compute(mean)
 
 
 def wait(mean):
