@@ -54,19 +54,18 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
 
     def subset(x, block_info):
         (row, _), (column, _) = block_info[0]["array-location"]
-        return x[row % 2 :: 2, column % 2 :: 2]
+        return x[row % 2 :: 2, column % 2 :: 2] + 1
 
     halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
     meta = np.empty((0, 0))
     x = da.map_blocks(samples, chunks=chunks, meta=meta)
     # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
-    x = x.map_blocks(subset, chunks=halves, meta=meta) + 1
-    mean = x.mean(split_every=x.npartitions)  # at once: not by fours, in rounds
+    x = x.map_blocks(subset, chunks=halves, meta=meta)
+    mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # at once: not by fours, in rounds
     # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
     mean = mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}")
-    with dask.config.set(
-        {"optimization.fuse.active": False}
-    ):  # it would leave a second task for each chunk: its old name
+    # What fuses tasks after that would leave a second one for each chunk, to give it its old name.
+    with dask.config.set({"optimization.fuse.active": False}):
         return distributed.default_client().compute(mean)
 
 
