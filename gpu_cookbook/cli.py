@@ -427,14 +427,22 @@ def scale(
     from gpu_cookbook import store
 
     try:
-        if stored:
+        if plot:
+            experiment.drawable(plot)
+        if stored is not None:
             rows, heading = experiment.kept_of(store.Store().folder, stored)
-            finish(experiment, rows, heading, form, plot)
+            write_tables(experiment.drawn(rows, heading), form)
+            if plot:
+                experiment.plot(rows, plot, heading.strip(". "))
             return
-        keeper = store.Store() if save else None
+        keeper = None if save is None else store.Store()
         if keeper:
             store.Writer(keeper, save)  # refuses what is not committed, and a wrong name
-        addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at}
+        addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
+        if addresses and (cores or gpus or weak):
+            fail(
+                "How many workers there are behind an address is not ours to choose: leave --cores, --gpus, --weak out."
+            )
         chosen = experiment.recipes(engine or (), lane, addresses)
         side = sizes_of(experiment.WORKLOAD, [size])[0] if size else catalogue.default_sizes(experiment.WORKLOAD)[-1]
         available = len(machine.gpus())
@@ -445,8 +453,6 @@ def scale(
         if not runs:
             why = "; ".join(dict.fromkeys(row["reason"] for row in rows))
             raise experiment.Impossible(f"Nothing to run here{': ' + why if why else ''}.")
-        if plot:
-            experiment.drawable(plot)
         for at in addresses.values():
             experiment.reachable(at)
         if any(run.kind == "GPU" for run in runs):
@@ -470,34 +476,30 @@ def scale(
             interrupted = True
             runner.stop_all()
     rows = experiment.complete(experiment.disagreements(rows))
-    finish(experiment, rows, "", form, plot)
     if keeper and not interrupted:
         experiment.keep(keeper.folder, rows, save, store.git(keeper.root, "rev-parse", "HEAD"))
+    write_tables(experiment.drawn(rows), form)
     failed = sum(row["status"] == "failed" for row in rows)
     print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    if plot:
+        try:
+            experiment.plot(rows, plot, machine.processor())
+        except (experiment.Impossible, OSError) as error:
+            print(error, file=sys.stderr)
+            failed += 1
     if interrupted:
         raise typer.Exit(130)
     if failed:
         raise typer.Exit(1)
 
 
-def finish(experiment, rows, heading, form, plot):
-    """Writes the tables, and the drawing if there is to be one."""
-    write_tables(experiment.drawn(rows, heading), form)
-    if plot:
-        experiment.plot(rows, plot, heading)
-        print(f"drawn into {plot}", file=sys.stderr)
-
-
 def counts(option, text, most, what):
     """The numbers in '1,2,8', in order; those that there are not are bad input."""
     found = set()
     for word in text.split(","):
-        if not word.strip().isdigit() or int(word) > most:
-            fail(
-                f"{option} takes numbers up to {most}, as there are {most} {what} here, not '{word.strip()}'. "
-                f"For example {option} 1,{most}"
-            )
+        if not word.strip().isdecimal() or int(word) > most:
+            example = f" For example {option} {','.join(map(str, sorted({1, most})))}" if most else ""
+            fail(f"{option} takes numbers up to {most}: so many {what} are here, not '{word.strip()}'.{example}")
         found.add(int(word))
     return sorted(found - {0})
 

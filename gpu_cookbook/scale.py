@@ -21,6 +21,7 @@ KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # of the recipes that scale
 SAME = 1e-12  # of the mean: so near are all answers of the tuned lane, which average the same samples
 CONTEXT = 2e9  # bytes of a GPU's memory: CUDA's context, cuRAND's states, NCCL's buffers (0.5 to 1.6 were seen)
 ANSWER_LIMIT = 3  # seconds until a scheduler must have taken a connection
+JOIN_LIMIT = 30  # seconds, imports among them, until it must have talked to us
 FILE = "scale.jsonl"
 
 
@@ -62,6 +63,10 @@ def recipes(names=(), lane=None, address_of=None):
         mine = [r for r in mine if r.technique in names or r.technique.partition("_")[0] in names]
     if address_of:
         mine = [r for r in mine if r.framework in address_of and "def engine(address" in r.path.read_text("utf-8")]
+        if not mine:
+            raise Impossible(
+                "Engines that run already are used by recipes of Dask (--scheduler) and of Ray (--address)."
+            )
     return mine
 
 
@@ -180,7 +185,8 @@ def measure(run, size, weak, chunk, say=lambda text: None):
         restriction = {"gpus": [gpu.index for gpu in machine.gpus()][: run.workers]}
     start_s = None
     with runner.Process(job, **restriction) as process:
-        for message in process.messages(runner.START_LIMIT, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
+        start_limit = JOIN_LIMIT if run.address else runner.START_LIMIT
+        for message in process.messages(start_limit, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
             if "engine" in message:
                 start_s = message["engine"]["start_s"]
                 run = replace(run, workers=message["engine"]["workers"])
@@ -193,8 +199,11 @@ def measure(run, size, weak, chunk, say=lambda text: None):
                 if message["cost"]:
                     yield row(run, "empty", "ok", **message["cost"])
             else:
+                reason = message["ending"]
+                if run.address and start_s is None:
+                    reason = f"cannot use what is at {run.address}: {reason}"
                 for problem in left:
-                    yield row(run, status="failed", reason=message["ending"], **problem)
+                    yield row(run, status="failed", reason=reason, **problem)
                 left = []
 
 
@@ -416,6 +425,7 @@ def keep(folder, rows, name, commit):
         "commit": commit,
         "rows": measured,
     }
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
@@ -440,6 +450,9 @@ def kept(folder):
     path = folder / FILE
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for number, line in enumerate(lines, 1):
+            if not (isinstance(line, dict) and line.keys() >= {"machine", "date", "commit", "rows"}):
+                raise ValueError(f"line {number} is none of 'scale --save'")
     except FileNotFoundError:
         lines = []
     except ValueError as error:

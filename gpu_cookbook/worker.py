@@ -154,6 +154,8 @@ def scale(job, say):
     with module.engine(address) if address else getattr(module, "engine", contextlib.nullcontext)():
         started = time.perf_counter() - start
         workers = len(engines.places(recipe.framework)) if address else job["workers"]
+        if not workers:
+            raise measure.Wrong("nobody works there yet: start workers first, such as dask worker ADDRESS")
         dashboard = engines.dashboard() if recipe.framework == "Dask" else None
         say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
         _, function, wait, download = steps(module, workload)
