@@ -1,0 +1,29 @@
+"""GPU steps in a Ray that runs already: each gets a GPU of its own, the other steps any core.
+
+Run: python ray_resources.py 127.0.0.1:6379
+"""
+
+import sys
+
+import ray
+
+
+@ray.remote
+def load(i):
+    return i + 1
+
+
+@ray.remote(num_gpus=1)
+def gpu_step(x):
+    # CuPy would go here. Ray has set CUDA_VISIBLE_DEVICES to this one GPU.
+    return 2 * x, ray.get_gpu_ids()
+
+
+if __name__ == "__main__":
+    ray.init(address=sys.argv[1], logging_level="ERROR")
+    results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=60)
+    ray.shutdown()
+
+    assert sum(x for x, _ in results) == sum(2 * (i + 1) for i in range(8))
+    assert all(len(gpus) == 1 for _, gpus in results), results
+    print(f"Ray: {len(results)} GPU steps, each with one GPU, all right")
