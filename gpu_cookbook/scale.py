@@ -183,7 +183,8 @@ def measure(run, size, weak, chunk, say=lambda text: None):
         restriction = {"cores": sorted(os.sched_getaffinity(0))[: run.workers], "gpus": []}
     elif run.kind == "GPU":
         restriction = {"gpus": [gpu.index for gpu in machine.gpus()][: run.workers]}
-    start_s = None
+    start_s = reason = None
+    costed = False
     with runner.Process(job, **restriction) as process:
         start_limit = JOIN_LIMIT if run.address else runner.START_LIMIT
         for message in process.messages(start_limit, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
@@ -196,15 +197,17 @@ def measure(run, size, weak, chunk, say=lambda text: None):
                 answer = message["answer"] | left.pop(0) | {"start_s": start_s}
                 yield row(run, **answer)
             elif "cost" in message:
+                costed = True
                 if message["cost"]:
                     yield row(run, "empty", "ok", **message["cost"])
             else:
-                reason = message["ending"]
-                if run.address and start_s is None:
-                    reason = f"cannot use what is at {run.address}: {reason}"
-                for problem in left:
-                    yield row(run, status="failed", reason=reason, **problem)
-                left = []
+                reason = reason or message["ending"]
+    if reason and run.address and start_s is None:
+        reason = f"cannot use what is at {run.address}: {reason}"
+    for problem in left:
+        yield row(run, status="failed", reason=reason, **problem)
+    if reason and not left:
+        yield row(run, "empty", "failed", f"afterwards: {reason}" if costed else reason)
 
 
 def disagreements(rows):
@@ -275,8 +278,7 @@ def drawn(rows, heading=""):
         for size in dict.fromkeys(each["size"] for each in mine):
             sized = [each for each in mine if each["size"] == size]
             if mode == "weak":
-                techniques = {each["technique"] for each in sized}
-                sized += [o for o in rows if is_base(o, size, techniques)]
+                sized += [o for o in rows if is_base(o, sized)]
             sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"]))
             label = catalogue.workload_module(WORKLOAD).label(size)
             entries = [tuple(map(tables.Entry, words(each))) for each in sized]
@@ -287,13 +289,15 @@ def drawn(rows, heading=""):
     if len(told.records) > 1:
         found.insert(0, told)
     costs = [each for each in rows if each["mode"] == "empty"]
+    wrong = [each for each in costs if each["status"] != "ok"]
+    costs = [each for each in costs if each["status"] == "ok"]
     if costs:
         costs.sort(key=lambda each: (each["kind"], each["engine"], each["technique"], each["workers"]))
         entries = [tuple(map(tables.Entry, cost_words(each))) for each in costs]
         records = [{"table": "empty"} | each for each in costs]
         note = [tables.Entry(EMPTY, "note")]
         found.append(tables.Table(f"What an engine costs{heading}", HEADS["empty"], "lllrrr", entries, note, records))
-    reasons = [f"{each['technique']}: {each['reason']}" for each in rows if each["status"] == "skipped"]
+    reasons = [f"{e['technique']}: {e['reason']}" for e in (*wrong, *(e for e in rows if e["status"] == "skipped"))]
     if found:
         notes = [tables.Entry(LEGEND, "note"), *(tables.Entry(reason, "note") for reason in reasons)]
         first = max((n for n, table in enumerate(found) if table.head in (HEADS["strong"], HEADS["weak"])), default=0)
@@ -341,10 +345,9 @@ def story(rows, heading=""):
     return tables.Table(f"The experiment, then and now{heading}", head, "lll", entries, [note], records)
 
 
-def is_base(each, size, techniques):
-    return (
-        each["mode"] == "strong" and each["workers"] == 1 and each["size"] == size and each["technique"] in techniques
-    )
+def is_base(each, weak):
+    """Whether it is what one worker did of the same problem as one of these rows."""
+    return each["mode"] == "strong" and each["workers"] == 1 and any(same(each, other) for other in weak)
 
 
 def words(each):
@@ -408,8 +411,7 @@ def plot(rows, path, title):
             for mode in ("strong", "weak"):
                 mine = [e for e in ok if (e["kind"], e["size"], e["mode"]) == (kind, size, mode)]
                 if mode == "weak":
-                    techniques = {each["technique"] for each in mine}
-                    mine += [o for o in ok if o["kind"] == kind and is_base(o, size, techniques)]
+                    mine += [o for o in ok if is_base(o, mine)]
                 lines = {
                     (name, lane): sorted((e["workers"], e["speedup_x"]) for e in mine if named(e) == name)
                     for name, lane in dict.fromkeys((named(e), e["lane"]) for e in mine)

@@ -19,6 +19,7 @@ import contextlib  # noqa: E402
 import ctypes  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
+import inspect  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import signal  # noqa: E402
@@ -150,7 +151,7 @@ def scale(job, say):
     loader.imports()
     module = loader.execute()
     if address:
-        by_value(recipe, module)
+        by_value(module, engines)
     with module.engine(address) if address else getattr(module, "engine", contextlib.nullcontext)():
         started = time.perf_counter() - start
         workers = len(engines.places(recipe.framework)) if address else job["workers"]
@@ -190,14 +191,13 @@ def scale(job, say):
         say(cost=engines.cost(recipe.technique, module, workers))
 
 
-def by_value(recipe, module):
-    """Sends the recipe's functions to workers as code, as those of a script are: they need not have this package."""
-    if recipe.framework == "Ray":
-        from ray import cloudpickle
-    else:
-        import cloudpickle
-    for each in (module, engines):
-        cloudpickle.register_pickle_by_value(each)
+def by_value(*modules):
+    """Has the functions and classes of these modules sent as code, as those of a script are, to workers that need not
+    have this package."""
+    for module in modules:
+        for each in vars(module).values():
+            if (inspect.isfunction(each) or inspect.isclass(each)) and each.__module__ == module.__name__:
+                each.__module__ = "__main__"  # where pickle does not find it: then cloudpickle takes it, code and all
 
 
 def main():

@@ -6,7 +6,7 @@ Install: pip install ray numpy
 """
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from unittest import mock
 
 import numpy as np
@@ -17,7 +17,8 @@ import ray
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+    alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+    with alone if address == "local" else nullcontext():
         cores = len(os.sched_getaffinity(0)) if address == "local" else None
         ray.init(address=address, num_cpus=cores, include_dashboard=False, logging_level="ERROR")
     try:

@@ -5,7 +5,7 @@ Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice, product
 from unittest import mock
 
@@ -19,7 +19,8 @@ workers = []
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+    alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+    with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
         workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources()["GPU"])))

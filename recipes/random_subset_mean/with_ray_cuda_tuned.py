@@ -9,7 +9,7 @@ The samples are those of with_cupy_tuned.py, which a counter defines: a GPU make
 GPUs, tasks or processes changes them. Ray starts a lost actor again, and repeats its call.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -27,7 +27,8 @@ gpus = []
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+    alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+    with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
         gpus.extend(Gpu.remote() for _ in range(int(ray.cluster_resources().get("GPU", 0))))

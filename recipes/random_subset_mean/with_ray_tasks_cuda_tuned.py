@@ -9,7 +9,7 @@ The samples are those of with_cupy_tuned.py, which a counter defines: a GPU make
 GPUs, tasks or processes changes them. Ray repeats the task of a worker that is lost.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -25,7 +25,8 @@ BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to e
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
     # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", address != "local"):
+    alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+    with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
         yield
