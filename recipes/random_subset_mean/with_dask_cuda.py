@@ -36,6 +36,20 @@ def streams(seed, shape):
     return np.array(list(distinct.values())).reshape(shape)
 
 
+def samples(seed, numbers, block_info):
+    """normal(10, 1) of one chunk. Dask sends a function of a module by name, a nested one each time with its code."""
+    # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
+    sequence = np.random.SeedSequence(seed, spawn_key=(int(numbers[block_info[None]["chunk-location"]]),))
+    x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(block_info[None]["chunk-shape"])
+    x += 10
+    return x
+
+
+def subset(x, block_info):
+    (row, _), (column, _) = block_info[0]["array-location"]
+    return x[row % 2 :: 2, column % 2 :: 2] + 1
+
+
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
@@ -45,20 +59,9 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     chunks = da.core.normalize_chunks(chunk, (rows, columns))
     numbers = streams(seed, [len(sizes) for sizes in chunks])
 
-    def samples(block_info):
-        # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
-        sequence = np.random.SeedSequence(seed, spawn_key=(int(numbers[block_info[None]["chunk-location"]]),))
-        x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(block_info[None]["chunk-shape"])
-        x += 10
-        return x
-
-    def subset(x, block_info):
-        (row, _), (column, _) = block_info[0]["array-location"]
-        return x[row % 2 :: 2, column % 2 :: 2] + 1
-
     halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
     meta = np.empty((0, 0))
-    x = da.map_blocks(samples, chunks=chunks, meta=meta)
+    x = da.map_blocks(samples, seed=seed, numbers=numbers, chunks=chunks, meta=meta)
     # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
     x = x.map_blocks(subset, chunks=halves, meta=meta)
     mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # at once: not by fours, in rounds
