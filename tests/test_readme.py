@@ -1,7 +1,7 @@
 """README's tables are what the tool prints: ``python tests/test_readme.py`` writes them anew from the stored results.
 
-A block begins with <!-- gpu-cookbook tables … --> and ends with <!-- end -->. ``, first`` and ``, last 2`` after the
-command take that many of its tables. The block after <!-- python benchmarks/limits.py --show --> is what that prints.
+A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` and ``, last 2``
+after the command take that many of its tables. The block after <!-- python benchmarks/limits.py --show --> is what that prints.
 """
 
 import re
@@ -12,7 +12,9 @@ from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
 COMMAND = Path(sys.executable).with_name("gpu-cookbook")
-BLOCK = re.compile(r"(<!-- gpu-cookbook (tables [^,]*?)(?:, (first|last) ?(\d*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- gpu-cookbook ((?:tables|scale) [^,]*?)(?:, (first|last) ?(\d*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL
+)
 
 
 def written(match):
