@@ -401,7 +401,7 @@ def drawable(path):
 
 def plot(rows, path, title):
     """Draws speedup over workers, strong beside weak, cores beside GPUs: a line a recipe, tuned ones solid."""
-    from matplotlib import ticker
+    from matplotlib import colormaps, ticker
     from matplotlib.figure import Figure
 
     ok = [each for each in rows if each["status"] == "ok" and each["mode"] != "empty"]
@@ -421,7 +421,7 @@ def plot(rows, path, title):
                     panels.append((kind, size, mode, lines))
     if not panels:
         raise Impossible("There is nothing to draw: a line needs the same recipe on two numbers of workers.")
-    figure = Figure(figsize=(6.4 * min(2, len(panels)), 5.2 * math.ceil(len(panels) / 2)), layout="constrained")
+    figure = Figure(figsize=(7.5 * min(2, len(panels)), 5.2 * math.ceil(len(panels) / 2)), layout="constrained")
     figure.suptitle(title)
     every = sorted({key for *_, lines in panels for key in lines})
     for number, (kind, size, mode, lines) in enumerate(panels, 1):
@@ -432,7 +432,7 @@ def plot(rows, path, title):
             place = every.index((name, lane))
             axes.plot(
                 *zip(*points, strict=True),
-                color=f"C{place % 10}",
+                color=colormaps["tab20"](place % 20),
                 marker="osv^D*Xph<>"[place % 11],
                 linestyle="-" if lane == "tuned" else "--",
                 label=name,
@@ -447,7 +447,7 @@ def plot(rows, path, title):
             axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axes.set_xticks(counts)
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))  # beside: lines are everywhere
     figure.savefig(path, dpi=120)
 
 

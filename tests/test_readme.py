@@ -1,7 +1,8 @@
 """README's tables are what the tool prints: ``python tests/test_readme.py`` writes them anew from the stored results.
 
 A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` and ``, last 2``
-after the command take that many of its tables. The block after <!-- python benchmarks/limits.py --show --> is what that prints.
+after the command take that many of its tables. The block after <!-- python benchmarks/limits.py --show --> is what that
+prints.
 """
 
 import re
