@@ -1,10 +1,10 @@
 """What a parallel engine costs by itself, and which of its workers are gone: asked of the engine that a recipe has
 started, in the recipe's process."""
 
+import contextlib
 import multiprocessing
 import os
 import threading
-import time
 
 import numpy as np
 
@@ -197,17 +197,23 @@ def losses(framework, technique):
     return lambda: 0
 
 
-def end_without_worker(say):
-    """multiprocessing.Pool waits for ever for the answer of a process that is gone: ends this process instead."""
+@contextlib.contextmanager
+def none_lost(say):
+    """multiprocessing.Pool waits for ever for the answer of a process that is gone: this ends our process instead."""
+    done = threading.Event()
+    mine = {child.pid for child in multiprocessing.active_children()}
 
     def watch():
-        mine = {child.pid for child in multiprocessing.active_children()}
-        while {child.pid for child in multiprocessing.active_children()} >= mine:
-            time.sleep(0.5)
-        say(ending="a worker was lost, and multiprocessing's pool would wait for its answer for ever")
-        os._exit(1)
+        while not done.wait(0.5):
+            if not {child.pid for child in multiprocessing.active_children()} >= mine and not done.is_set():
+                say(ending="a worker was lost, and multiprocessing's pool would wait for its answer for ever")
+                os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()  # before the pool ends its processes
 
 
 def dashboard():

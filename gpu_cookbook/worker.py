@@ -152,7 +152,8 @@ def scale(job, say):
     module = loader.execute()
     if address:
         by_value(module, engines)
-    with module.engine(address) if address else getattr(module, "engine", contextlib.nullcontext)():
+    with contextlib.ExitStack() as engine:
+        engine.enter_context(module.engine(address) if address else getattr(module, "engine", contextlib.nullcontext)())
         started = time.perf_counter() - start
         workers = len(engines.places(recipe.framework)) if address else job["workers"]
         if not workers:
@@ -161,7 +162,7 @@ def scale(job, say):
         say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
         _, function, wait, download = steps(module, workload)
         if recipe.framework == "multiprocessing":
-            engines.end_without_worker(say)
+            engine.enter_context(engines.none_lost(say))
 
         def answer(rows, columns, chunk, seed=0):
             result = function(rows, columns, chunk, seed)
