@@ -1,0 +1,595 @@
+"""From one core to every GPU: what the command says, what its figures come to, and what happens when something dies."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import typer.testing
+from test_store import clone  # noqa: F401 - a fixture
+
+from gpu_cookbook import catalogue, cli, machine, scale
+
+COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
+OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+RECIPES = [r for r in catalogue.choose(["random_subset_mean"]) if r.runs_on == "CPU"]
+NO_OTHER = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+class Run:
+    """``gpu-cookbook scale`` as a user starts it. All that it starts is ended with it."""
+
+    def __init__(self, *arguments, **variables):
+        self.mark = uuid.uuid4().hex
+        self.popen = subprocess.Popen(
+            [COMMAND, "scale", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {OURS: self.mark} | variables,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.family():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self.popen.communicate()
+
+    def family(self):
+        """The command's process and all that came of it."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(OURS) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def at_work(self, words):
+        """One of the processes with these words in their command line, as soon as it holds a chunk of 5,000²."""
+        while self.popen.poll() is None:
+            for process in self.family():
+                with contextlib.suppress(psutil.Error):
+                    if words in " ".join(process.cmdline()) and process.memory_info().rss > 260e6:
+                        return process
+            time.sleep(0.02)
+        raise AssertionError(f"no '{words}' was seen at work: {self.popen.communicate()}")
+
+    def end(self, code=0, within=120):
+        """(standard output, standard error) of a run that ends with ``code`` and shows nobody a traceback."""
+        out, err = self.popen.communicate(timeout=within)
+        assert self.popen.returncode == code, out + err
+        assert "Traceback" not in out + err
+        return out, err
+
+
+def cookbook(*arguments, code=0, within=120, **variables):
+    with Run(*arguments, **variables) as run:
+        return run.end(code, within)
+
+
+def rows_of(out):
+    """The rows of tables in JSON. In the table of weak scaling the row of one worker is that of strong scaling."""
+    return [row for table in json.loads(out) for row in table["rows"] if row["mode"] == row["table"]]
+
+
+def plain(text):
+    """Without the frame that the words of an error are put into."""
+    return " ".join(text.replace("│", " ").split())
+
+
+# ---- Pure functions, on rows that are made up.
+
+
+def row(technique="ray", workers=1, time_s=1.0, mode="strong", status="ok", **more):
+    lane = catalogue.lane_of(technique)
+    rows = 4000 * (workers if mode == "weak" else 1)
+    about = {"technique": technique, "lane": lane, "kind": "core", "workers": workers, "mode": mode, "size": 4000}
+    how = {"engine": "Ray, tasks", "status": status, "reason": None, "rows": rows, "columns": 4000, "chunk": 1000}
+    figures = {"time_s": time_s, "q1_s": time_s, "q3_s": time_s, "samples": 10, "mean": 11.0, "lost": 0, "start_s": 1.0}
+    return about | how | (figures if status == "ok" else {}) | more
+
+
+def text_of(rows):
+    """The words of the tables."""
+    return [" ".join(entry.text for entry in entries) for table in scale.drawn(rows) for entries in table.rows]
+
+
+def test_strong_scaling_is_how_much_sooner():
+    _, four = scale.complete([row(time_s=8.0), row(workers=4, time_s=2.5)])
+    assert (four["speedup_x"], four["efficiency"], four["base_workers"]) == (3.2, 0.8, 1)
+
+
+def test_weak_scaling_is_how_much_more_in_a_time():
+    _, four = scale.complete([row(time_s=2.0), row(workers=4, time_s=2.5, mode="weak")])
+    assert (four["speedup_x"], four["efficiency"], four["base_workers"]) == (3.2, 0.8, 1)
+
+
+def test_the_fewest_workers_are_the_base_where_one_is_missing():
+    two, eight = scale.complete([row(workers=2, time_s=4.0), row(workers=8, time_s=2.0)])
+    assert (two["speedup_x"], two["efficiency"]) == (1, 1)
+    assert (eight["speedup_x"], eight["efficiency"], eight["base_workers"]) == (2, 0.5, 2)
+
+
+def test_weak_rows_have_no_base_in_strong_ones_of_several_workers():
+    _, weak = scale.complete([row(workers=2, time_s=4.0), row(workers=2, time_s=8.0, mode="weak")])
+    assert (weak["speedup_x"], weak["efficiency"], weak["base_workers"]) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("other", [{"technique": "joblib"}, {"kind": "GPU"}, {"size": 9}, {"chunk": 9}])
+def test_another_recipe_kind_size_or_chunk_is_no_base(other):
+    two, _ = scale.complete([row(workers=2), row(time_s=9.0) | other])
+    assert two["base_workers"] == 2
+
+
+def test_a_row_that_failed_is_no_base_and_has_no_speedup():
+    failed, two = scale.complete([row(status="failed", reason="crashed"), row(workers=2)])
+    assert two["base_workers"] == 2 and "speedup_x" not in failed
+
+
+def test_the_error_of_a_mean_is_its_distance_from_11():
+    (one,) = scale.complete([row(mean=10.5)])
+    assert one["error"] == 0.5
+
+
+TUNED = ("numba_cpu_tuned", "ray_cuda_tuned", "dask_cuda_tuned")
+
+
+def test_a_tuned_row_that_disagrees_is_failed_and_says_both_values():
+    rows = [row(technique) for technique in TUNED]
+    rows[1]["mean"] += 1e-9
+    checked = scale.disagreements(rows)
+    assert [each["status"] for each in checked] == ["ok", "failed", "ok"]
+    assert repr(11 + 1e-9) in checked[1]["reason"] and "11.0" in checked[1]["reason"]
+
+
+def test_tuned_rows_may_differ_by_their_last_digits():
+    rows = [row(technique) for technique in TUNED]
+    rows[1]["mean"] += 5e-12
+    assert {each["status"] for each in scale.disagreements(rows)} == {"ok"}
+
+
+@pytest.mark.parametrize("other", [{"technique": "ray", "lane": "idiomatic"}, {"rows": 8000}, {"columns": 9}])
+def test_other_samples_may_have_another_mean(other):
+    rows = [row(TUNED[0]), row(TUNED[0], workers=2), row(TUNED[1], mean=11.1) | other]
+    assert {each["status"] for each in scale.disagreements(rows)} == {"ok"}
+
+
+@pytest.mark.parametrize(("most", "numbers"), [(0, []), (1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (8, [1, 2, 4, 8])])
+def test_doublings_end_with_the_most(most, numbers):
+    assert scale.doublings(most) == numbers
+
+
+def test_weak_problems_have_the_rows_of_every_worker():
+    assert scale.problems(4000, 3, True, None) == {"strong": (4000, 4000, 1000), "weak": (12_000, 4000, 1000)}
+
+
+def test_strong_problems_have_the_chunk_that_was_asked_for():
+    assert scale.problems(4000, 3, False, 77) == {"strong": (4000, 4000, 77)}
+
+
+def test_a_lost_worker_is_said():
+    assert text_of(scale.complete([row(lost=1)]))[0].endswith("1 worker lost")
+    assert text_of(scale.complete([row(lost=2)]))[0].endswith("2 workers lost")
+
+
+def test_a_failed_row_has_its_reason():
+    (words,) = text_of([row(workers=2, status="failed", reason="crashed: SIGSEGV")])
+    assert words.split() == ["ray", "idiomatic", "2", "cores", "failed", "crashed:", "SIGSEGV"]
+
+
+def test_a_row_says_where_and_how_fast():
+    (words,) = text_of(scale.complete([row(workers=1, time_s=0.25)]))
+    assert words.split()[:7] == ["ray", "idiomatic", "1", "core", "250", "ms", "1.00"]
+
+
+def test_the_table_of_weak_scaling_begins_with_one_worker():
+    rows = scale.complete([row(), row(workers=2), row(workers=2, mode="weak")])
+    table = next(table for table in scale.drawn(rows) if table.title.startswith("Weak"))
+    assert [record["workers"] for record in table.records] == [1, 2]
+
+
+def test_a_skipped_recipe_has_its_reason_below():
+    skipped = row("ray_cuda", workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU")
+    (table,) = scale.drawn(scale.complete([row(), skipped]))
+    assert "ray_cuda: needs an NVIDIA GPU" in [note.text for note in table.notes]
+
+
+def test_what_an_engine_costs_has_a_table():
+    cost = row(mode="empty", workers=2) | {"round_s": 0.001, "task_s": 2e-6, "byte_s": 1e-9}
+    assert text_of([cost]) == ["Ray, tasks ray 2 cores 1.00 ms 2.00 µs 1.00 GB/s"]
+
+
+def test_an_engine_whose_cost_failed_has_its_reason_below():
+    rows = scale.complete([row(), row(mode="empty", status="failed", reason="ImportError: no luck")])
+    assert any("ray: ImportError: no luck" in note.text for table in scale.drawn(rows) for note in table.notes)
+
+
+def recipe(technique):
+    return catalogue.choose(["random_subset_mean"], [technique])[0]
+
+
+def test_a_plan_has_each_recipe_on_each_number_of_cores():
+    runs, skipped = scale.plan([recipe("numpy"), recipe("joblib")], [1, 2], [], {})
+    assert [(run.recipe.technique, run.on) for run in runs] == [
+        ("numpy", "1 core"),
+        ("joblib", "1 core"),
+        ("joblib", "2 cores"),
+    ]
+    assert skipped == []
+
+
+def test_a_plan_has_each_recipe_on_each_number_of_gpus(monkeypatch):
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: None)
+    runs, _ = scale.plan([recipe("ray_cuda_tuned")], [1, 2], [1, 4], {})
+    assert [run.on for run in runs] == ["1 GPU", "4 GPUs"]
+
+
+def test_a_plan_has_a_recipe_once_behind_an_address():
+    (run,), _ = scale.plan([recipe("ray")], [1, 2], [], {"Ray": "127.0.0.1:6379"})
+    assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", None, "worker")
+
+
+def test_a_plan_skips_what_cannot_run_here(monkeypatch):
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: "no such luck")
+    runs, (skipped,) = scale.plan([recipe("ray")], [1], [], {})
+    assert runs == [] and (skipped["status"], skipped["reason"]) == ("skipped", "no such luck")
+
+
+def test_an_engine_is_all_its_recipes():
+    assert {r.technique for r in scale.recipes(["ray"])} == {
+        "ray",
+        "ray_cuda",
+        "ray_cuda_tuned",
+        "ray_tasks_cuda_tuned",
+    }
+
+
+def test_a_technique_is_one_recipe():
+    assert [r.technique for r in scale.recipes(["ray_cuda"])] == ["ray_cuda"]
+
+
+def test_a_lane_is_its_recipes():
+    assert {r.lane for r in scale.recipes([], "tuned")} == {"tuned"}
+
+
+def test_one_gpus_recipe_does_not_scale():
+    with pytest.raises(catalogue.UnknownName):
+        scale.recipes(["cupy_tuned"])
+
+
+def test_an_unknown_engine_names_the_nearest():
+    with pytest.raises(catalogue.UnknownName, match="Unknown engine 'dsak'. Did you mean dask"):
+        scale.recipes(["dsak"])
+
+
+def test_an_address_is_for_recipes_that_can_use_one():
+    assert {r.framework for r in scale.recipes([], None, {"Dask": "tcp://127.0.0.1:1"})} == {"Dask"}
+    assert "dask" not in {r.technique for r in scale.recipes([], None, {"Dask": "tcp://127.0.0.1:1"})}
+
+
+# ---- Recipes that fail, in their process.
+
+
+@pytest.fixture
+def altered(tmp_path):
+    """A function: the rows of joblib's recipe on one core, with a part of its text replaced."""
+
+    def measure(old, new):
+        path = tmp_path / "random_subset_mean" / "with_joblib.py"
+        path.parent.mkdir()
+        text = recipe("joblib").path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return list(scale.measure(scale.Run(catalogue.read(path), 1), 500, False, None))
+
+    return measure
+
+
+def test_a_wrong_mean_fails_its_row_only(altered):
+    wrong, empty = altered("sum(sums) / count", "2 * sum(sums) / count")
+    assert wrong["status"] == "failed" and wrong["reason"].endswith(" instead of 11.0")
+    assert (empty["mode"], empty["status"]) == ("empty", "ok")
+
+
+@pytest.mark.parametrize(
+    ("new", "reason"),
+    [
+        ("raise RuntimeError('no luck')\n", "RuntimeError: no luck"),
+        ("import os\nos.kill(os.getpid(), 11)\n", "crashed: SIGSEGV"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "killed from outside, as the system does when memory runs out"),
+    ],
+)
+def test_a_recipe_that_cannot_begin_fails_with_the_reason(altered, new, reason):
+    (failed,) = altered("import numpy as np\n", f"import numpy as np\n{new}")
+    assert (failed["mode"], failed["status"], failed["reason"]) == ("strong", "failed", reason)
+
+
+def test_a_cost_that_cannot_be_measured_is_a_failed_row(altered):
+    right, cost = altered("    count = ", "    import joblib\n    vars(joblib).pop('Parallel', None)\n    count = ")
+    assert right["status"] == "ok"
+    assert (cost["mode"], cost["status"]) == ("empty", "failed") and cost["reason"].startswith("ImportError")
+
+
+def test_a_recipe_that_crashes_at_its_end_has_a_failed_row(altered):
+    *right, afterwards = altered(
+        "import numpy as np\n", "import atexit, os\nimport numpy as np\natexit.register(os.abort)\n"
+    )
+    assert {each["status"] for each in right} == {"ok"}
+    assert (afterwards["status"], afterwards["reason"]) == ("failed", "afterwards: crashed: SIGABRT")
+
+
+# ---- Drawings.
+
+
+def spread_of_pixels(path):
+    from matplotlib.image import imread
+
+    return imread(path).std()
+
+
+def test_a_drawing_has_a_panel_a_mode(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    titles = []
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, *_, **__: titles.extend(axes.get_title() for axes in figure.axes)
+    )
+    weak = [row(workers=2, mode="weak", time_s=1.1), row("joblib", workers=2, mode="weak")]
+    scale.plot(scale.complete([row(), row(workers=2), row("joblib"), *weak]), tmp_path / "a.png", "here")
+    assert titles == ["strong: 4,000² in all", "weak: 4,000² a core"]
+
+
+def test_a_drawing_has_content(tmp_path):
+    rows = scale.complete([row(), row(workers=2, time_s=0.6), row(workers=2, mode="weak", time_s=1.1)])
+    scale.plot(rows, tmp_path / "a.png", "here")
+    assert spread_of_pixels(tmp_path / "a.png") > 0.05
+
+
+@pytest.mark.parametrize("rows", [[], [row()], [row(), row("joblib", workers=2)]])
+def test_a_line_needs_two_numbers_of_workers(rows, tmp_path):
+    with pytest.raises(scale.Impossible, match="There is nothing to draw"):
+        scale.plot(scale.complete(rows), tmp_path / "a.png", "here")
+
+
+def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
+    arguments = ("--engine", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
+    out, err = cookbook(*arguments, code=1)
+    assert len(rows_of(out)) == 1 and "There is nothing to draw" in err
+
+
+@pytest.mark.parametrize(
+    ("file", "words"), [("a.xyz", "'.xyz' is no kind of drawing"), ("no/a.png", "There is no folder")]
+)
+def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, words, tmp_path):
+    out, err = cookbook("--size", "4000", "--plot", str(tmp_path / file), code=1, within=10)
+    assert words in err and out == ""
+
+
+# ---- What is kept.
+
+
+def keep(folder, name, rows, commit="1" * 40):
+    scale.keep(folder, scale.complete(rows), name, commit)
+
+
+def test_what_is_kept_is_shown_again(tmp_path):
+    keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
+    rows, heading = scale.kept_of(tmp_path, "m")
+    assert [(each["workers"], each["speedup_x"]) for each in rows] == [(1, 1), (2, 2)]
+    assert heading == ". m, 11111111"
+
+
+def test_the_newest_of_each_row_counts(tmp_path):
+    keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
+    keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
+    rows, heading = scale.kept_of(tmp_path, "m")
+    assert {each["workers"]: each["time_s"] for each in rows} == {1: 1, 2: 0.8}
+    assert heading == ". m, 11111111, 22222222"
+
+
+def test_machines_are_kept_apart(tmp_path):
+    keep(tmp_path, "m", [row()])
+    keep(tmp_path, "n", [row(time_s=9.0)])
+    (mine,), _ = scale.kept_of(tmp_path, "m")
+    assert mine["time_s"] == 1
+
+
+def test_a_skipped_row_is_not_kept(tmp_path):
+    keep(tmp_path, "m", [row(), row("ray_cuda", status="skipped")])
+    assert len(scale.kept_of(tmp_path, "m")[0]) == 1
+
+
+def test_an_unknown_machine_names_the_known_ones(tmp_path):
+    keep(tmp_path, "m", [row()])
+    keep(tmp_path, "n", [row()])
+    with pytest.raises(scale.Impossible, match="Nothing is kept of 'x'. There are: m, n."):
+        scale.kept_of(tmp_path, "x")
+
+
+@pytest.mark.parametrize("line", ['{"machine": "m', "{}", "[]", '{"machine": "m", "rows": [{}]}'])
+def test_a_broken_file_is_named(line, tmp_path):
+    keep(tmp_path, "m", [row()])
+    with (tmp_path / scale.FILE).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(scale.Impossible, match=r"scale.jsonl cannot be read .*: mend it, or move it away"):
+        scale.kept_of(tmp_path, "m")
+
+
+def test_nothing_kept_says_how_to_keep(tmp_path):
+    with pytest.raises(scale.Impossible, match="Nothing is kept yet: gpu-cookbook scale --save"):
+        scale.kept_of(tmp_path, "m")
+
+
+SAVING = ("--engine", "numpy", "--size", "500", "--save", "m")
+
+
+def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, err = cookbook(*SAVING, code=1)
+    assert "run this inside of one" in err
+
+
+def test_saving_what_is_not_committed_is_refused(clone):  # noqa: F811
+    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    _, err = cookbook(*SAVING, code=1)
+    assert "commit recipes, kernels, gpu_cookbook first" in err
+
+
+def test_saving_under_a_wrong_name_is_refused(clone):  # noqa: F811
+    _, err = cookbook(*SAVING[:-1], "../evil", code=1)
+    assert "'../evil' cannot name a machine" in err
+
+
+def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):  # noqa: F811
+    out, _ = cookbook(*SAVING, "--format", "json")
+    (line,) = (clone / "benchmarks/results" / scale.FILE).read_text().splitlines()
+    kept = json.loads(line)
+    assert (kept["machine"], kept["processor"], kept["gpus"]) == ("m", machine.processor(), [])
+    assert kept["versions"].startswith("Python ") and "numpy " in kept["versions"]
+    assert time.strptime(kept["date"], "%Y-%m-%d")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert kept["commit"] == head
+    (measured,) = rows_of(out)
+    assert kept["rows"] == [{key: value for key, value in measured.items() if key != "table"}]
+    shown = {form: cookbook("--stored", "m", "--format", form)[0] for form in cli.TableFormat}
+    assert [each["time_s"] for each in rows_of(shown["json"])] == [measured["time_s"]]
+    assert [each["time_s"] for each in csv.DictReader(io.StringIO(shown["csv"]))] == [str(measured["time_s"])]
+    for form in ("table", "markdown", "html"):
+        assert "numpy" in shown[form] and f"500². m, {head[:8]}" in shown[form]
+
+
+def test_an_unknown_stored_name_is_said(clone):  # noqa: F811
+    keep(clone / "benchmarks/results", "m", [row()])
+    assert cookbook("--stored", "n", code=1)[1] == "Nothing is kept of 'n'. There are: m.\n"
+
+
+def test_what_is_stored_can_be_drawn(clone):  # noqa: F811
+    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)])
+    cookbook("--stored", "m", "--plot", "a.png")
+    assert spread_of_pixels("a.png") > 0.05
+
+
+# ---- Bad input.
+
+HERE = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cores", str(HERE + 1)], f"--cores takes numbers up to {HERE}"),
+        (["--cores", "x"], "not 'x'"),
+        (["--cores", "-1"], "not '-1'"),
+        (["--cores", "²"], "not '²'"),
+        (["--cores", ","], "not ''"),
+        (["--gpus", "99"], "--gpus takes numbers up to"),
+        (["--size", "abc"], "Unknown size 'abc'. There are: 4000"),
+        (["--size", "0"], "Unknown size '0'"),
+        (["--chunk", "0"], "Invalid value for '--chunk'"),
+        (["--chunk", "x"], "Invalid value for '--chunk'"),
+        (["--engine", "dsak"], "Unknown engine 'dsak'. Did you mean dask"),
+        (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
+        (["--format", "yaml"], "'yaml' is not one of"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_says_what_to_do(arguments, words):
+    out, err = cookbook(*arguments, code=2, within=10)
+    assert words in plain(err) and out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cores", "0", "--gpus", "0"], "Nothing to run here"),
+        (["--engine", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "recipes of Dask (--scheduler)"),
+        (["--scheduler", ""], "'' is no address"),
+        (["--scheduler", "nonsense"], "'nonsense' is no address"),
+        (["--scheduler", "tcp://127.0.0.1"], "'tcp://127.0.0.1' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:99999"], "'tcp://127.0.0.1:99999' is no address"),
+        (["--address", "nonsense"], "'nonsense' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "Nothing answers at tcp://127.0.0.1:1 (Connection refused)"),
+        (["--address", "127.0.0.1:1"], "Nothing answers at 127.0.0.1:1 (Connection refused)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_run_here_is_said_within_seconds(arguments, words):
+    with Run(*arguments) as run:
+        out, err = run.end(code=1, within=10)
+        assert words in err and out == ""
+        assert run.family() == []
+
+
+# ---- GPUs of someone else.
+
+GPUS = (machine.Gpu(0, "NVIDIA H200", 150 * 10**9, (9, 0)), machine.Gpu(1, "NVIDIA T4", 16 * 10**9, (7, 5)))
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Two GPUs, whose memory is free and which nobody uses; a test takes some away."""
+    state = SimpleNamespace(memory=[(0, 150 * 10**9), (0, 16 * 10**9)], users=[[], []])
+    monkeypatch.setattr(machine, "gpus", lambda: GPUS)
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: None)
+    monkeypatch.setattr(machine, "device_memory", lambda: state.memory)
+    monkeypatch.setattr(machine, "processes_on_gpus", lambda: state.users)
+    return state
+
+
+def take(gpus):
+    gpus.users[1] = ["process 4711 (python3, 3.1 GB)"]
+
+
+def fill(gpus):
+    gpus.memory[1] = (12 * 10**9, 4 * 10**9)
+
+
+def test_free_gpus_are_taken(gpus):
+    scale.free([0, 1], 100_000, None)
+
+
+def test_a_gpu_of_someone_else_is_named(gpus):
+    take(gpus)
+    words = r"GPU 1 \(NVIDIA T4\) is taken by someone else: process 4711 \(python3, 3.1 GB\)"
+    with pytest.raises(scale.Impossible, match=words):
+        scale.free([0, 1], 100_000, None)
+
+
+def test_a_gpu_without_memory_is_named_with_the_numbers(gpus):
+    fill(gpus)
+    words = r"GPU 1 \(NVIDIA T4\) has 4.0 GB free of 16, and this needs 4.4"
+    with pytest.raises(scale.Impossible, match=words):
+        scale.free([0, 1], 100_000, None)
+
+
+def test_a_smaller_chunk_needs_less(gpus):
+    fill(gpus)
+    scale.free([0, 1], 100_000, 5_000)
+
+
+@pytest.mark.parametrize("change", [take, fill])
+def test_a_gpu_that_is_not_used_may_be_anyones(gpus, change):
+    change(gpus)
+    scale.free([0], 100_000, None)
+
+
+@pytest.mark.parametrize(("change", "words"), [(take, "is taken by someone else"), (fill, "has 4.0 GB free")])
+def test_the_command_says_just_that(gpus, change, words):
+    change(gpus)
+    done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--size", "100_000", "--cores", "0", "--gpus", "2"])
+    assert done.exit_code == 1
+    assert done.stdout == "" and done.stderr.startswith("GPU 1 (NVIDIA T4) ") and words in done.stderr
+    assert done.stderr.count("\n") == 1
