@@ -1,5 +1,6 @@
 """The tuned random_subset_mean recipes average the samples that their workload defines, one by one."""
 
+import contextlib
 import struct
 
 import numpy as np
@@ -11,23 +12,24 @@ from gpu_cookbook.check import steps
 from gpu_cookbook.worker import Loader
 
 WORKLOAD = catalogue.workload_module("random_subset_mean")
-TUNED = recipes(lambda recipe: recipe.workload == "random_subset_mean" and recipe.lane == "tuned")
 SEEDS = (0, 7, 2**32 + 7, 2**64 - 1)  # 7 and 2**32 + 7 differ in the key's high word only
-MODULES = {}
 
 
-def mean_of(recipe):
-    """rows, columns, seed -> the recipe's answer."""
-    if recipe.module not in MODULES:
-        MODULES[recipe.module] = Loader(recipe).execute()
-    _, function, wait, download = steps(MODULES[recipe.module], WORKLOAD)
+@pytest.fixture(
+    scope="module", params=recipes(lambda recipe: recipe.workload == "random_subset_mean" and recipe.lane == "tuned")
+)
+def mean(request):
+    """rows, columns, seed -> a recipe's answer, its engine started."""
+    module = Loader(request.param).execute()
+    _, function, wait, download = steps(module, WORKLOAD)
 
     def answer(rows, columns, seed):
         result = function(rows, columns, seed=seed)
         wait(result)
         return download(result)
 
-    return answer
+    with getattr(module, "engine", contextlib.nullcontext)():
+        yield answer
 
 
 def subset_of(mean, rows, columns, seed):
@@ -68,16 +70,14 @@ def test_the_samples_are_normal_and_do_not_depend_on_the_size():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("recipe", TUNED)
-def test_every_sample_is_the_one_that_is_defined(recipe, seed):
+def test_every_sample_is_the_one_that_is_defined(mean, seed):
     rows, columns = 12, 13
     expected = WORKLOAD.samples(2 * rows, 2 * columns, seed)[::2, ::2]
-    assert same(subset_of(mean_of(recipe), rows, columns, seed), expected)
+    assert same(subset_of(mean, rows, columns, seed), expected)
 
 
-@pytest.mark.parametrize("recipe", TUNED)
-def test_the_comparison_rejects_other_samples(recipe):
-    found = subset_of(mean_of(recipe), 5, 6, seed=7)
+def test_the_comparison_rejects_other_samples(mean):
+    found = subset_of(mean, 5, 6, seed=7)
     x = WORKLOAD.samples(12, 14, seed=7)
     assert same(found, x[:10:2, :12:2])
     assert not same(found, WORKLOAD.samples(10, 12, seed=8)[::2, ::2])
@@ -87,24 +87,20 @@ def test_the_comparison_rejects_other_samples(recipe):
     assert not same(found, one_wrong)
 
 
-@pytest.mark.parametrize("recipe", TUNED)
-def test_odd_and_even_sides(recipe):
-    mean = mean_of(recipe)
+def test_odd_and_even_sides(mean):
     for rows in (1, 2, 3, 8):
         for columns in (1, 2, 3, 4, 5, 6, 7, 8, 1_021, 1_022, 1_023, 1_024, 4_097):
             expected = WORKLOAD.samples(rows, columns, 7)[::2, ::2].mean() + 1
             assert abs(mean(rows, columns, 7) - expected) < 1e-12, f"{rows} × {columns}"
 
 
-@pytest.mark.parametrize("recipe", TUNED)
-def test_the_mean_of_a_large_array(recipe):
+def test_the_mean_of_a_large_array(mean):
     expected = WORKLOAD.samples(4_000, 4_001, 5)[::2, ::2].mean() + 1
-    assert abs(mean_of(recipe)(4_000, 4_001, 5) - expected) < 1e-12
+    assert abs(mean(4_000, 4_001, 5) - expected) < 1e-12
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
-@pytest.mark.parametrize("recipe", TUNED)
-def test_a_seed_of_more_than_64_bits_is_refused(recipe, seed):
+def test_a_seed_of_more_than_64_bits_is_refused(mean, seed):
     # PyCUDA's and CuPy's launches refuse it in their own words.
     with pytest.raises((ValueError, OverflowError, struct.error)):
-        mean_of(recipe)(3, 3, seed)
+        mean(3, 3, seed)
