@@ -67,7 +67,7 @@ def run(gpu, file, pipe):
 
 
 def answers():
-    """What each process sends. RuntimeError where one has ended: the others would wait for it in NCCL."""
+    """What each process sends. RuntimeError where one has ended: then all are, which would wait for it in NCCL."""
     waiting = dict(ranks)
     received = []
     while waiting:
@@ -75,8 +75,11 @@ def answers():
             try:
                 received.append(pipe.recv())
             except EOFError:
-                waiting[pipe].join()
-                raise RuntimeError(f"the process of a GPU ended with exit code {waiting[pipe].exitcode}") from None
+                ended = waiting[pipe]
+                ended.join()
+                for process in ranks.values():
+                    process.kill()  # they do not see that their pipe is closed before NCCL's sum has come
+                raise RuntimeError(f"the process of a GPU ended with exit code {ended.exitcode}") from None
             del waiting[pipe]
     return received
 
