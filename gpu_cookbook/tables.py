@@ -106,20 +106,22 @@ def of_lane(cells, lane):
 
 def measured(cells, lane=None):
     """Technique × size, a table for each workload and figure; cells of two machines, environments or commits never
-    share one. Why something is missing stands below a workload's last table, how all was measured below a run's.
+    share one, but for the overview, where a workload is a column of one commit. Why something is missing stands below
+    a workload's last table, how all was measured below a run's.
 
     ``lane``: only its cells, and NumPy's unranked if they are of another one: it has nothing here to be the best of."""
     tables = []
     cells = [cell | _bandwidth(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
-    for run in _grouped(cells, *RUN):
-        name = _name(run, cells)
-        if len({cell["workload"] for cell in run}) > 1:
-            tables.append(_overview(run, name))
-        for mine in _grouped(run, "workload"):
-            found = [_figure(mine, figure, name) for figure in FIGURES]
-            tables += [table for table in found if table.rows or table is found[0]]
-            _below(tables, _reasons(mine))
-        _below(tables, [Entry(LEGEND, "note"), _provenance("Measured", run)])
+    for runs in _grouped(cells, "machine", "environment"):
+        if len({cell["workload"] for cell in runs}) > 1:
+            tables.append(_overview(runs, _name(runs, cells)))
+        for run in _grouped(runs, "commit"):
+            name = _name(run, cells)
+            for mine in _grouped(run, "workload"):
+                found = [_figure(mine, figure, name) for figure in FIGURES]
+                tables += [table for table in found if table.rows or table is found[0]]
+                _below(tables, _reasons(mine))
+            _below(tables, [Entry(LEGEND, "note"), _provenance("Measured", run)])
     return tables
 
 
