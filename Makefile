@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 
-.PHONY: help compare bench check list doctor test lint clean
+.PHONY: help compare bench check list doctor docs test lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
@@ -17,6 +17,7 @@ help:
 	@echo "make check     set up, then only check"
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
+	@echo "make docs      set up, then build the site into build/docs"
 	@echo "make test      set up, lint, then run the tests"
 	@echo "make clean     remove $(VENV), and what asv built"
 
@@ -27,6 +28,11 @@ bench: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook compare --save; status=$$?; \
 	$(BIN)/gpu-cookbook tables --commit $$(git rev-parse HEAD) && exit $$status
 
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python docs/history.py build/docs/history
+	@echo "The site: build/docs/index.html"
+
 test: $(VENV)/installed-test lint
 	$(BIN)/python -m pytest
 
@@ -34,12 +40,18 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-$(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	@# The pip that Python 3.11 and 3.12 bring finds no versions that fit together for CUDA.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+
+$(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
+	@touch $@
+
+$(VENV)/installed-docs: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
@@ -47,4 +59,4 @@ $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .asv
+	rm -rf $(VENV) .asv build docs/generated docs/recipes

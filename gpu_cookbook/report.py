@@ -98,17 +98,19 @@ def operations(cell):
 def wins(cell):
     if cell["technique"] == "numpy":
         return "–"
-    words = []
-    for figure in ("resident", "transfer"):
-        key = f"beats_numpy_from_size_{figure}"
-        if key in cell:
-            if cell[key] is None:
-                words.append(f">{short(cell[f'beats_numpy_measured_to_size_{figure}'])}")
-            elif cell[f"beats_numpy_at_every_size_{figure}"]:
-                words.append(f"≤{short(cell[key])}")
-            else:  # two significant digits: an estimate between sizes that lie far apart has no more
-                words.append(f"≈{short(float(f'{cell[key]:.2g}'))}")
-    return " / ".join(words) or "–"
+    return " / ".join(filter(None, (wins_in(cell, figure) for figure in ("resident", "transfer")))) or "–"
+
+
+def wins_in(cell, figure):
+    """≈210,000, ≤4,000 or >268 M: the size from which it beats NumPy; nothing where that is not known."""
+    key = f"beats_numpy_from_size_{figure}"
+    if key not in cell:
+        return ""
+    if cell[key] is None:
+        return f">{short(cell[f'beats_numpy_measured_to_size_{figure}'])}"
+    if cell[f"beats_numpy_at_every_size_{figure}"]:
+        return f"≤{short(cell[key])}"
+    return f"≈{short(float(f'{cell[key]:.2g}'))}"  # an estimate between sizes that lie far apart has no more digits
 
 
 def short(size):

@@ -60,21 +60,28 @@ PAGE = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>GPU Cookbook: tables</title>
+<title>{title}</title>
 <style>
-:root { color-scheme: light dark; }
-body { font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }
-table { border-collapse: collapse; margin-top: 2rem; }
-caption { font-weight: bold; text-align: left; white-space: nowrap; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }
-tbody th { font-weight: normal; }
-.r { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-thead .r { white-space: pre-line; }
-.bad, .slower { color: light-dark(#b3261e, #f2867e); }
-.recipes, .faster { color: light-dark(#146c2e, #7fd196); }
-p { max-width: 60rem; }
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }}
+.scroll {{ overflow-x: auto; margin-top: 2rem; }}
+table {{ border-collapse: collapse; min-width: min(100%, 36rem); }}
+caption {{ font-weight: bold; text-align: left; }}
+th, td {{ padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
+tbody th {{ font-weight: normal; }}
+tbody th[scope=rowgroup] {{ font-weight: bold; padding-top: 1rem; }}
+.r {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
+thead .r {{ white-space: pre-line; }}
+.bad, .slower {{ color: light-dark(#b3261e, #f2867e); }}
+.recipes, .faster {{ color: light-dark(#146c2e, #7fd196); }}
+p, figcaption {{ max-width: 60rem; overflow-wrap: anywhere; }}
+figure {{ margin: 2rem 0; }}
+summary {{ cursor: pointer; }}
+details .scroll {{ margin-top: .5rem; }}
 </style>
 <body>
+{body}</body>
+</html>
 """
 
 
@@ -111,16 +118,16 @@ def measured(cells, lane=None):
 
     ``lane``: only its cells, and NumPy's unranked if they are of another one: it has nothing here to be the best of."""
     tables = []
-    cells = [cell | _bandwidth(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
+    cells = [cell | bandwidth_of(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
     for runs in _grouped(cells, "machine", "environment"):
         if len({cell["workload"] for cell in runs}) > 1:
-            tables.append(_overview(runs, _name(runs, cells)))
+            tables.append(_overview(runs, source_of(runs, cells)))
         for run in _grouped(runs, "commit"):
-            name = _name(run, cells)
+            name = source_of(run, cells)
             for mine in _grouped(run, "workload"):
                 found = [_figure(mine, figure, name) for figure in FIGURES]
                 tables += [table for table in found if table.rows or table is found[0]]
-                _below(tables, _reasons(mine))
+                _below(tables, reasons_of(mine))
             _below(tables, [Entry(LEGEND, "note"), _provenance("Measured", run)])
     return tables
 
@@ -136,7 +143,7 @@ def change(before, after):
     cannot tell: neither, the intervals are too wide; or one side has no time or no interval, and the row says which.
     """
     sides = [{(c["workload"], c["technique"], c["size"]): c for c in side} for side in (before, after)]
-    names = f"{_name(before, after)} → {_name(after, before)}"
+    names = f"{source_of(before, after)} → {source_of(after, before)}"
     tables = []
     for mine in _grouped([*before, *after], "workload"):
         keys = dict.fromkeys((c["workload"], c["technique"], c["size"]) for c in mine)
@@ -201,7 +208,7 @@ def _grouped(cells, *keys):
     return groups.values()
 
 
-def _bandwidth(cell):
+def bandwidth_of(cell):
     """As measure.judge has it; nothing where there is more arithmetic than memory to move."""
     workload = catalogue.workload_module(cell["workload"])
     times = {key: cell[key] for key in ("device_s", "resident_s") if cell["status"] == "ok" and cell.get(key)}
@@ -250,7 +257,7 @@ def _ranks(cells, figure):
     return ranks
 
 
-def _entry(cell, figure, rank=""):
+def entry_of(cell, figure, rank=""):
     """Nothing where there is no cell; why not in a word; or the figure after its marks."""
     value = _value(cell, figure)
     if value is None:
@@ -291,7 +298,7 @@ def _figure(cells, figure, name):
         for size in sizes:
             cell = every.get((technique, size))
             value, rank = _value(cell, figure), ranks[size].get(technique, "")
-            row.append(_entry(cell, figure, rank))
+            row.append(entry_of(cell, figure, rank))
             order.insert(1, math.inf if value is None else _value(cell, _timed(cell, figure)))
             if value is not None:
                 records.append(_record(cell, figure) | _numbers(cell, figure) | {"rank": rank or None})
@@ -318,7 +325,7 @@ def _overview(cells, name):
         mine = [every.get((workload, technique)) for workload in sizes]
         if any(_value(cell, "resident") for cell in mine):
             place = next(report.place(cell) for cell in mine if _value(cell, "resident"))
-            entries = [_entry(c, "resident", ranks[c["workload"]].get(technique, "") if c else "") for c in mine]
+            entries = [entry_of(c, "resident", ranks[c["workload"]].get(technique, "") if c else "") for c in mine]
             words = (technique, *[lanes[technique]] * both, place)
             rows.append((*map(Entry, words), *entries))
     labels = [f"{workload}\n{catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
@@ -331,7 +338,7 @@ def _record(cell, figure):
     return {"table": "measured", "figure": figure} | {key: cell.get(key) for key in (*FACTS, *CELL)}
 
 
-def _reasons(cells):
+def reasons_of(cells):
     """Why there are no figures, what went wrong first; and other arithmetic than IEEE 754. Those that share a reason
     share a line."""
     lines = list(report.rest([{**cell, "reason": cell["reason"] or "no reason stored"} for cell in cells]))
@@ -345,7 +352,7 @@ def _reasons(cells):
         yield Entry(f"{status}: {', '.join(techniques)}: {reason}", "note" if fine else "bad")
 
 
-def _name(cells, others):
+def source_of(cells, others):
     """The cells' machine and commit, and their environment where not all have the same."""
     same = len({cell.get("environment") for cell in (*cells, *others)}) < 2
     facts = _facts(cells)
@@ -400,7 +407,7 @@ def _changed(pair, figure):
         numbers = {key: (cell or {}).get(key) for key in RUN} | _numbers(cell, figure)
         record |= {f"{when}_{key}": value for key, value in numbers.items()}
     record |= {"ratio_x": ratio, "verdict": verdict, "why": why}
-    return (Entry(f"{known['technique']}, {label}"), *(_entry(cell, figure) for cell in pair), *texts), record
+    return (Entry(f"{known['technique']}, {label}"), *(entry_of(cell, figure) for cell in pair), *texts), record
 
 
 def _verdict(before, after, figure):
@@ -494,24 +501,32 @@ def _escaped(text):
 
 def as_html(tables):
     """A page that needs nothing else; its links to recipes are relative to the repository's root."""
-    parts = [PAGE]
-    for table in tables:
-        heads = (
-            f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True)
-        )
-        parts += [
-            f"<table>\n<caption>{html.escape(table.title)}</caption>\n<thead><tr>",
-            *heads,
-            "</tr></thead>\n<tbody>\n",
-        ]
-        for first, *others in table.rows:
-            parts.append(f'<tr><th scope="row">{_worded(first, *HTML)}</th>')
-            for entry, a in zip(others, table.align[1:], strict=True):
-                parts.append(f'<td class="{a} {entry.mark}">{_worded(entry, *HTML)}</td>')
-            parts.append("</tr>\n")
-        parts.append("</tbody>\n</table>\n")
-        parts += [f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes]
-    return "".join([*parts, "</body>\n</html>\n"])
+    return page("GPU Cookbook: tables", "".join(map(html_of, tables)))
+
+
+def page(title, body):
+    return PAGE.format(title=html.escape(title), body=body)
+
+
+def html_of(table):
+    """The table and its notes; what is too wide scrolls in a box of its own. A row of a single entry, its mark group,
+    is the heading of the rows below."""
+    heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
+    title = html.escape(table.title)
+    # The box takes the focus: who has no mouse scrolls it by the arrow keys.
+    parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
+    parts += [f"<table>\n<caption>{title}</caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
+    for first, *others in table.rows:
+        if first.mark == "group":
+            across = f'<th scope="rowgroup" colspan="{len(table.head)}">{_worded(first, *HTML)}</th>'
+            parts.append(f"</tbody>\n<tbody>\n<tr>{across}</tr>\n")
+            continue
+        parts.append(f'<tr><th scope="row">{_worded(first, *HTML)}</th>')
+        for entry, a in zip(others, table.align[1:], strict=True):
+            parts.append(f'<td class="{a} {entry.mark}">{_worded(entry, *HTML)}</td>')
+        parts.append("</tr>\n")
+    parts.append("</tbody>\n</table>\n</div>\n")
+    return "".join([*parts, *(f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes)])
 
 
 MARKDOWN = (_escaped, "**{}**", "[{}]({})")

@@ -1,0 +1,56 @@
+// Tables sort by a click on a column's head; the form .filters hides rows of other frameworks and lanes; and what the
+// theme leaves out for keyboards and screen readers.
+
+const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1 };
+
+function value(cell, numbers) {
+  const text = cell.textContent.trim();
+  if (!numbers) return text.toLowerCase();
+  const found = text.replace(/,/g, "").match(/(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*(\S*)/);
+  return found ? parseFloat(found[1]) * (UNITS[found[2]] ?? 1) : null;
+}
+
+function sort(table, column, descending) {
+  const numbers = table.tHead.rows[0].cells[column].classList.contains("r");
+  const body = table.tBodies[0];
+  const rows = [...body.rows].map((row) => [value(row.cells[column], numbers), row]);
+  rows.sort(([a], [b]) => {
+    if (a === null || b === null || a === "" || b === "") return (a === null || a === "") - (b === null || b === "");
+    const order = numbers ? a - b : a.localeCompare(b);
+    return descending ? -order : order;
+  });
+  body.append(...rows.map(([, row]) => row));
+}
+
+function sortable(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    if (!head.textContent.trim()) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const descending = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      sort(table, column, descending);
+    });
+  });
+}
+
+function filter(form) {
+  const wanted = [...form.elements].filter((field) => field.value).map((field) => [field.name, field.value]);
+  document.querySelectorAll("tr[data-framework]").forEach((row) => {
+    row.hidden = wanted.some(([name, choice]) => row.dataset[name] !== choice);
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("[role=heading]:not([aria-level])").forEach((each) => each.setAttribute("aria-level", "2"));
+  document.querySelectorAll("pre").forEach((each) => each.setAttribute("tabindex", "0")); // it scrolls sideways
+  document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
+  document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
+  document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("form.filters").forEach((form) => form.addEventListener("change", () => filter(form)));
+});

@@ -1,0 +1,35 @@
+"""The site: ``make docs`` builds it into build/docs, from the pages here, the recipes, and the stored results."""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmarks")]
+
+project = "GPU Cookbook"
+language = "en"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "figures",
+    "pages",
+]
+exclude_patterns = ["generated"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.strikethrough"]
+
+html_theme = "furo"
+html_title = "GPU Cookbook"
+html_favicon = "_static/favicon.svg"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": False}
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+
+autodoc_member_order = "bysource"

@@ -1,0 +1,328 @@
+"""What is written from recipes/ and benchmarks/results before Sphinx reads the pages: a page a workload in recipes/, a
+page a machine in compare/machines/, and the parts that other pages include, in generated/. Git ignores all three."""
+
+import difflib
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import stored
+from figures import recipe_place
+
+from gpu_cookbook import catalogue, charts, scale, show, tables
+from gpu_cookbook.report import digits, seconds, timing
+
+HERE = Path(__file__).parent
+PICKS = (  # of the first page: 200×200, on the CPU, on the GPU, and with both transfers
+    ("NumPy, 16 cores", "matmul", "numpy", 200, "resident"),
+    ("CuPy", "matmul", "cupy", 200, "resident"),
+    ("CuPy, with transfers", "matmul", "cupy", 200, "transfer"),
+    ("PyTorch", "matmul", "torch", 200, "resident"),
+    ("PyTorch, with transfers", "matmul", "torch", 200, "transfer"),
+)
+
+
+def setup(app):
+    app.connect("builder-inited", lambda app: write())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write():
+    for workload in catalogue.workloads():
+        put(f"recipes/{workload}.md", workload_page(workload))
+    put("recipes/index.md", recipes_index())
+    for machine in stored.machines():
+        put(f"compare/{machine}.md", machine_page(machine))
+    frameworks, engines = tables.abilities()
+    put("generated/frameworks.html", table_html(frameworks, "../"))
+    put("generated/engines.html", table_html(engines, "../"))
+    put("generated/machines.md", machines_list())
+    put("generated/limits.md", printed([sys.executable, HERE.parent / "benchmarks" / "limits.py", "--show"]))
+    put("generated/command.md", printed([sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name",
+                                         "gpu-cookbook"]).partition("\n")[2])  # fmt: skip
+    rows, heading = stored.scaled()
+    story, *others = scale.drawn(rows, heading)
+    put("generated/story.html", table_html(story, ""))
+    put("generated/scaling.html", "".join(table_html(table, "") for table in others))
+    panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
+    put("generated/scaling-charts.html", "".join(chart_html(chart) for chart in panels if chart))
+    put("generated/first.html", chart_html(charts.bars(stored.of(stored.GPU_MACHINE), PICKS)))
+
+
+def put(name, text):
+    """Writes a file only where it differs, so that Sphinx reads only such pages again."""
+    path = HERE / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def printed(command):
+    return subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+
+
+# ---- Recipes.
+
+
+def recipes_index():
+    lines = ["# Recipes", "", "One page a workload, one tab a framework. Every script is checked against NumPy.", ""]
+    for workload, statement in catalogue.workloads().items():
+        count = sum(recipe.workload == workload for recipe in catalogue.recipes())
+        lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *catalogue.workloads(), "```", ""])
+
+
+def workload_page(workload):
+    module = catalogue.workload_module(workload)
+    mine = catalogue.choose([workload])
+    frameworks = {}
+    for recipe in mine:
+        frameworks.setdefault(recipe.framework, []).append(recipe)
+    statement = catalogue.workloads()[workload].partition(": ")[2]
+    sizes = ", ".join(map(module.label, module.SIZES))
+    lines = [
+        f"# {workload}",
+        "",
+        f"{statement[0].upper()}{statement[1:]} Measured at {sizes}; checked at every size in"
+        f" `recipes/{workload}/__init__.py` where kernels go wrong. The reference that all are held against:",
+        "",
+        f"```{{literalinclude}} {module_path(module)}",
+        ":language: python",
+        ":pyobject: reference",
+        "```",
+        "",
+        "## Recipes",
+        "",
+        "Every script stands alone: copy it, or download it, and run it. It makes its input, computes, and checks"
+        " itself.",
+        "",
+        ":::::::{tab-set}",
+        ":sync-group: framework",
+        "",
+    ]
+    for framework, recipes in frameworks.items():
+        lines += [f"::::::{{tab-item}} {framework}", f":sync: {stored.framework_key(framework)}", ""]
+        if len(recipes) > 1:
+            lines += [":::::{tab-set}", ":sync-group: technique", ""]
+            for recipe in recipes:
+                lines += [f"::::{{tab-item}} {recipe.technique}", f":sync: {recipe.technique}", ""]
+                lines += [*recipe_part(recipe), "::::", ""]
+            lines += [":::::", ""]
+        else:
+            lines += recipe_part(recipes[0])
+        lines += ["::::::", ""]
+    lines += [":::::::", ""]
+    if any(recipe.lane == "tuned" for recipe in mine):
+        lines += ladders(workload)
+    return "\n".join([*lines, *costs_of(workload)])
+
+
+def module_path(module):
+    return f"../../recipes/{module.__name__.rpartition('.')[2]}/__init__.py"
+
+
+def recipe_part(recipe):
+    """What stands in a recipe's tab."""
+    script = show.script(recipe)
+    name = f"{recipe.workload}_{recipe.technique}"
+    put(f"recipes/{recipe.workload}/{name}.py", script)
+    put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
+    facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
+    facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
+    lines = [
+        f"{recipe.summary}",
+        "",
+        " ".join(facts),
+        "",
+        f"```{{literalinclude}} {recipe.workload}/{name}.py",
+        ":language: python",
+        "```",
+        "",
+        f"{{download}}`{name}.py <{recipe.workload}/{name}.py>`,"
+        f" {{download}}`{name}.ipynb <{recipe.workload}/{name}.ipynb>`",
+        "",
+        *measured_of(recipe),
+    ]
+    neighbour = neighbour_of(recipe)
+    if neighbour:
+        lines += [f"::{{dropdown}} What changed from {neighbour.technique}", "", "```diff", *changes(neighbour, recipe)]
+        lines += ["```", "", "::", ""]
+    return lines
+
+
+def notebook(recipe, name, script):
+    """The script as a notebook: what it installs, its functions, and its run."""
+    made, _, run = script.partition('\nif __name__ == "__main__":\n')
+    cells = [nbformat.v4.new_markdown_cell(recipe.summary), nbformat.v4.new_code_cell(f"%{recipe.install}")]
+    if "import multiprocessing" in script:  # its processes import the functions, which a notebook does not let them
+        cells += [f"%%writefile {name}.py\n{script.rstrip()}", f"!python {name}.py"]
+    else:
+        cells += [made.rstrip(), f'if __name__ == "__main__":\n{run.rstrip()}']
+    cells[2:] = map(nbformat.v4.new_code_cell, cells[2:])
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"  # else a random one
+    return nbformat.writes(nbformat.v4.new_notebook(cells=cells)) + "\n"
+
+
+def neighbour_of(recipe):
+    """The recipe that it is best read against: of the name without its last words, or NumPy's."""
+    there = {other.technique: other for other in catalogue.choose([recipe.workload]) if other is not recipe}
+    words = recipe.technique.split("_")
+    names = ["_".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+    return next((there[name] for name in (*names, "numpy") if name in there), None)
+
+
+def changes(before, after):
+    old, new = (recipe.path.read_text(encoding="utf-8").splitlines() for recipe in (before, after))
+    return difflib.unified_diff(old, new, before.path.name, after.path.name, n=2, lineterm="")
+
+
+def measured_of(recipe):
+    """The recipe's own cells on every machine, as Markdown."""
+    mine = [
+        cell
+        for machine in stored.machines()
+        for cell in stored.of(machine, recipe.workload)
+        if cell["technique"] == recipe.technique and cell["status"] == "ok"
+    ]
+    if not mine:
+        return ["Not measured on a stored machine.", ""]
+    head = ("machine", "size", "resident", "× NumPy", "with transfers", "× NumPy", "device")
+    lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
+    for cell in mine:
+        texts = [
+            f"[{cell['machine']}](../compare/{cell['machine']}.md)",
+            stored.size_label(cell),
+            "†" * cell["stale"] + timing(cell, "resident").replace("~", "\\~"),
+            gain(cell, "resident"),
+            timing(cell, "transfer").replace("~", "\\~"),
+            gain(cell, "transfer"),
+            seconds(cell["device_s"]) if "device_s" in cell else "–",
+        ]
+        lines.append(f"| {' | '.join(texts)} |")
+    origins = dict.fromkeys(map(stored.origin, mine))
+    stale = " † the recipe has changed since." if any(cell["stale"] for cell in mine) else ""
+    return [*lines, "", f"{'; '.join(origins)}.{stale}", ""]
+
+
+def gain(cell, figure):
+    value = cell.get(f"speedup_{figure}_x")
+    return digits(value) if value and cell["technique"] != "numpy" else "–"
+
+
+def ladders(workload):
+    import limits  # benchmarks/limits.py: conf.py puts its folder on the path
+
+    steps = [step for step in limits.ladders(stored.GPU_MACHINE) if step[0].startswith(f"{workload} ")]
+    if not steps:
+        return []
+    lines = ["## From the first recipe to the fastest", "", "| ladder | step | what it is | time | gain |"]
+    lines += ["| --- | --- | --- | ---: | ---: |"]
+    for ladder, technique, what, time, gained in steps:
+        lines.append(f"| {ladder} | {{recipe}}`{workload} {technique}` | {what} | {time} | {gained} |")
+    return [*lines, "", f"On {stored.GPU_MACHINE}. The gain is over the step before.", ""]
+
+
+def costs_of(workload):
+    """The charts below the recipes."""
+    cells = stored.of(stored.GPU_MACHINE, workload)
+    drawn = [charts.by_size(cells), charts.costs(cells)]
+    name = f"generated/{workload}.html"
+    put(name, "".join(chart_html(chart) for chart in drawn if chart))
+    return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
+
+
+# ---- Machines.
+
+
+def machines_list():
+    lines = []
+    for machine in stored.machines():
+        cells = stored.of(machine)
+        devices = " and ".join(sorted({cell["device"] for cell in cells if cell["device"]}))
+        lines.append(f"- [{machine}]({machine}.md): {devices}, {len(cells)} cells")
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *stored.machines(), "```", ""])
+
+
+def machine_page(machine):
+    cells = stored.of(machine)
+    found = tables.measured(cells)
+    lines = [f"# {machine}", "", "```{raw} html", f":file: ../generated/{machine}-filter.html", "```", ""]
+    put(f"generated/{machine}-filter.html", filters(cells))
+    overall = [charts.share_of_limit(cells), charts.roofline(cells)]
+    lines += fragment(f"{machine}-all", [found[0]], overall, "## All workloads")
+    for workload in catalogue.workloads():
+        own = [table for table in found[1:] if table.title.startswith(f"{workload}, ")]
+        mine = stored.of(machine, workload)
+        drawn = [charts.by_size(mine), charts.cold_start(mine)] if mine else []
+        if own:
+            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
+    return "\n".join(lines)
+
+
+def fragment(name, found, drawn, heading):
+    parts = [table_html(table, "../") for table in found] + [chart_html(chart) for chart in drawn if chart]
+    put(f"generated/{name}.html", "".join(parts))
+    return [heading, "", "```{raw} html", f":file: ../generated/{name}.html", "```", ""]
+
+
+def filters(cells):
+    """The form that hides rows: site.js acts on it."""
+    frameworks = sorted({cell["framework"] for cell in cells}, key=str.lower)
+    parts = ['<form class="filters" aria-label="Rows to show">']
+    for name, options in (("framework", frameworks), ("lane", ("idiomatic", "tuned"))):
+        choices = "".join(f"<option>{html.escape(option)}</option>" for option in options)
+        parts.append(f'<label>{name} <select name="{name}"><option value="">all</option>{choices}</select></label>')
+    return "".join([*parts, "</form>\n"])
+
+
+# ---- HTML.
+
+
+def table_html(table, root):
+    """A table that can be sorted; a row of a technique says its framework and lane. ``root``: the way to the site's."""
+    techniques = {recipe.technique: recipe for recipe in catalogue.recipes()}
+    title = html.escape(table.title)
+    prose = "" if "r" in table.align else " prose"
+    parts = [f'<div class="scroll" tabindex="0" role="region" aria-label="{title}"><table class="sortable{prose}">']
+    parts.append(f"<caption>{title}</caption><thead><tr>")
+    for head, align in zip(table.head, table.align, strict=True):
+        parts.append(f'<th scope="col" class="{align}">{html.escape(head)}</th>')
+    parts.append("</tr></thead><tbody>\n")
+    for row in table.rows:
+        recipe = techniques.get(row[0].text)
+        about = f' data-framework="{html.escape(recipe.framework)}" data-lane="{recipe.lane}"' if recipe else ""
+        parts.append(f'<tr{about}><th scope="row">{words(row[0], root)}</th>')
+        for entry, align in zip(row[1:], table.align[1:], strict=True):
+            parts.append(f'<td class="{align} {entry.mark}">{words(entry, root)}</td>')
+        parts.append("</tr>\n")
+    parts.append("</tbody></table></div>\n")
+    parts += [f'<p class="{note.mark}">{words(note, root)}</p>\n' for note in table.notes]
+    return "".join(parts)
+
+
+def words(entry, root):
+    links = ", ".join(f'<a href="{html.escape(target(address, root))}">{html.escape(label)}</a>'
+                      for label, address in entry.links)  # fmt: skip
+    text = html.escape(entry.text)
+    return f"{text} ({links})" if text and links else text or links
+
+
+def target(address, root):
+    """A recipe's place on the site; other addresses as they are."""
+    found = re.fullmatch(r"recipes/(\w+)/with_(\w+)\.py", address)
+    if not found:
+        return address
+    page, query = recipe_place(*found.groups())
+    return f"{root}{page}.html{query}"
+
+
+def chart_html(chart):
+    numbers = table_html(chart.table, "../")
+    return (
+        f'<figure class="chart">{chart.svg}<figcaption>{html.escape(chart.text)}</figcaption>'
+        f"<details><summary>The numbers</summary>{numbers}</details></figure>\n"
+    )

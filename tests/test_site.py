@@ -1,0 +1,303 @@
+"""The documentation site as its readers have it: built without a warning, opened in a real browser, its links followed,
+its recipes copied and run, its commands and examples run."""
+
+import doctest
+import functools
+import http.server
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlparse
+
+import nbformat
+import pytest
+
+from gpu_cookbook import catalogue, machine, show
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+CHROMIUM = shutil.which("chromium")
+in_browser = pytest.mark.skipif(not CHROMIUM, reason="chromium is not on PATH")
+KINDS = (  # a page of each kind
+    "index.html",
+    "which.html",
+    "recipes/multiply.html",
+    "compare/index.html",
+    "compare/nvidia-h200.html",
+    "scaling.html",
+    "scale-out/index.html",
+    "how-we-measure.html",
+    "command.html",
+    "api.html",
+)
+MOST_BYTES = 1_000_000  # of a page with everything that it loads
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the built site."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", DOCS, folder], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def pages(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html") if "_" not in path.parts[0][0])
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page with an empty storage; what is wrong on any that it opens fails the test."""
+    context = browser.new_context(base_url=address)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened = context.new_page()
+    wrong = []
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(address) else None)
+    yield opened
+    context.close()
+    assert not wrong
+
+
+# ---- What is built.
+
+
+class Links(HTMLParser):
+    """The addresses and the anchors of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.anchors |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
+        self.links += [attributes[key] for key in ("href", "src") if attributes.get(key)]
+
+
+def test_links_resolve(site):
+    found = {page: Links((site / page).read_text(encoding="utf-8")) for page in pages(site)}
+    broken = []
+    for page, its in found.items():
+        for link in its.links:
+            if urlparse(link).scheme:
+                continue
+            target, anchor = urldefrag(unquote(urljoin(f"/{page}", link)))
+            target = target.partition("?")[0].lstrip("/")
+            if target.startswith("history/"):
+                continue  # asv's own pages, which docs/history.py writes beside
+            if not (site / target).is_file():
+                broken.append(f"{page}: {link}")
+            elif anchor and target in found and anchor not in found[target].anchors:
+                broken.append(f"{page}: {link} (no such place there)")
+    assert len(found) > 20 and not broken
+
+
+def test_every_recipe_is_there_as_a_script_and_as_a_notebook(site):
+    for recipe in catalogue.recipes():
+        name = f"{recipe.workload}_{recipe.technique}"
+        (script,) = site.glob(f"_downloads/*/{name}.py")
+        (notebook,) = site.glob(f"_downloads/*/{name}.ipynb")
+        assert script.read_text(encoding="utf-8") == show.script(recipe)
+        cells = nbformat.read(notebook, as_version=4).cells
+        nbformat.validate(nbformat.read(notebook, as_version=4))
+        assert cells[0].source == recipe.summary and cells[1].source == f"%{recipe.install}"
+        code = "\n\n\n".join(re.sub(r"^(%%|!).*\n?", "", cell.source) for cell in cells[2:])
+        assert code.split() == show.script(recipe).split()
+
+
+def test_no_figure_of_a_page_is_typed():
+    """Times and ratios of the pages come from roles; those of scale-out are of runs that are told there."""
+    for path in (DOCS / name for name in ("index.md", "which.md", "scaling.md", "compare/index.md")):
+        text = re.sub(r"`[^`]*`|```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.findall(r"\d\s?(?:ms|µs|s|×|GB/s)(?=[\s.,:;)]|$)", text), path.name
+
+
+def test_a_figure_that_is_not_stored_is_an_error(tmp_path):
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path[:0] = [{str(DOCS)!r}]\nextensions = ['myst_parser', 'figures']\n", encoding="utf-8"
+    )
+    (tmp_path / "index.md").write_text("# T\n\n{time}`multiply cuppy` {ratio}`multiply cupy / multiply numpy 7`\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", tmp_path, tmp_path / "out"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "'multiply cuppy' is not among the results" in done.stderr and "numpy 7" in done.stderr
+
+
+def test_examples_of_the_api():
+    failed, tried = doctest.testfile(str(DOCS / "api.md"), module_relative=False)
+    assert tried > 5 and not failed
+
+
+# ---- In the browser.
+
+
+@in_browser
+def test_every_page_opens_by_itself(site, page):
+    for name in pages(site):
+        size = 0
+
+        def add(response):
+            nonlocal size
+            size += len(response.body())
+
+        page.on("response", add)
+        page.goto(name, wait_until="networkidle")
+        page.remove_listener("response", add)
+        assert page.title() and 0 < size < MOST_BYTES, f"{name}: {size} bytes"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
+
+
+@in_browser
+@pytest.mark.parametrize("name", KINDS)
+def test_a_phone_scrolls_only_down(page, name):
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(name)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_keeps_a_screen_reader_out(page, name, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.emulate_media(color_scheme=scheme)
+    page.goto(name)
+    found = [each for each in Axe().run(page).response["violations"] if each["impact"] in ("serious", "critical")]
+    assert not found, [(each["id"], each["nodes"][0]["html"][:200], len(each["nodes"])) for each in found]
+
+
+def copied(page, recipe):
+    """What the copy button of a recipe puts on the clipboard."""
+    framework = recipe.framework.lower()
+    page.goto(f"recipes/{recipe.workload}.html?framework={framework}&technique={recipe.technique}#recipes")
+    page.wait_for_selector("button.copybtn", state="attached")
+    block = page.locator(".highlight-python:visible").nth(1)  # the first is the reference
+    block.hover()
+    block.locator("button.copybtn").click()
+    page.wait_for_selector("button.copybtn.success")
+    # The button leaves the last newline out, so that nothing runs by itself when it is pasted into a terminal.
+    return page.evaluate("navigator.clipboard.readText()") + "\n"
+
+
+@in_browser
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(recipe, id=f"{recipe.workload}-{recipe.technique}")
+        for recipe in catalogue.recipes()
+        if recipe.technique in ("pyopencl", "cupy_raw", "numba_cpu_tuned", "ray_cuda", "torch_tuned")
+    ],
+)
+def test_the_copy_button_copies_what_show_prints(page, tmp_path, recipe):
+    text = copied(page, recipe)
+    assert text == show.script(recipe)
+    if not machine.obstacle(recipe):
+        (tmp_path / "pasted.py").write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, "-I", "pasted.py"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0 and "all right" in done.stdout, done.stderr
+
+
+@in_browser
+def test_a_chosen_tab_is_chosen_on_the_next_page(page):
+    page.goto("recipes/multiply.html")
+    page.locator("label.sd-tab-label", has_text=re.compile("^Numba$")).first.click()
+    page.goto("recipes/matmul.html")
+    chosen = page.locator("input:checked + label[data-sync-group=framework]")
+    assert chosen.inner_text() == "Numba"
+
+
+@in_browser
+def test_a_tab_can_be_linked(page):
+    page.goto("recipes/multiply.html?framework=cupy&technique=cupy_jit#recipes")
+    chosen = page.locator("input:checked + label:visible")
+    assert chosen.all_inner_texts() == ["CuPy", "cupy_jit"]
+
+
+@in_browser
+def test_tabs_work_by_keyboard(page):
+    page.goto("recipes/multiply.html")
+    page.locator("input[type=radio]").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("input:checked + label[data-sync-group=framework]").inner_text() == "CuPy"
+
+
+SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1}
+
+
+def seconds(text):
+    number, unit = re.search(r"([\d,.]+) (µs|ms|s)", text).groups()
+    return float(number.replace(",", "")) * SECONDS[unit]
+
+
+@in_browser
+def test_a_table_sorts_both_ways(page):
+    page.goto("compare/nvidia-h200.html")
+    table = page.locator("table.sortable").first
+    head = table.locator("th button", has_text="multiply")
+    column = table.locator("thead th").all_inner_texts().index(head.locator("..").inner_text())
+    for direction, order in (("ascending", sorted), ("descending", lambda x: sorted(x, reverse=True))):
+        head.press("Enter")
+        assert head.locator("..").get_attribute("aria-sort") == direction
+        texts = table.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
+        filled = [text for text in texts if text]
+        assert len(filled) > 10 and texts[: len(filled)] == filled, "empty ones come last"
+        times = [seconds(text) for text in filled]
+        assert times == order(times) and len(set(times)) > 5
+
+
+@in_browser
+def test_a_table_is_filtered(page):
+    page.goto("compare/nvidia-h200.html")
+    rows = page.locator("table.sortable tbody tr:visible")
+    before = rows.count()
+    page.get_by_label("framework").select_option("CuPy")
+    page.get_by_label("lane").select_option("tuned")
+    shown = set(page.locator("table.sortable:visible tbody tr:visible > th").all_inner_texts())
+    assert shown and all(name.startswith("cupy") and name.endswith("_tuned") for name in shown)
+    page.get_by_label("framework").select_option("all")
+    page.get_by_label("lane").select_option("all")
+    assert rows.count() == before
+
+
+@in_browser
+def test_the_search_finds(page):
+    page.goto("search.html?q=pyopencl")
+    page.wait_for_selector("#search-results li")
+    assert page.locator("#search-results li").count() > 2
