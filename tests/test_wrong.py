@@ -270,6 +270,24 @@ class Clock(Host):
         return [self.seconds] * 10
 
 
+def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
+    monkeypatch.setattr(measure, "COLD_LIMIT", 0)
+    numpy_own = numpy_recipe()
+    arriving = []
+
+    def upload(*arrays):
+        arriving.append(1)
+        return numpy_own.upload(*arrays)
+
+    def work(a, b):
+        time.sleep(0.3 * len(arriving))
+        arriving.clear()
+        return numpy_own.multiply(a, b)
+
+    recipe = SimpleNamespace(upload=upload, multiply=work, wait=numpy_own.wait, download=numpy_own.download)
+    assert measure.measure(recipe, multiply, 1000, Host(), None)["resident_s"] < 0.2
+
+
 def test_a_call_that_was_not_waited_for_is_refused():
     with pytest.raises(measure.Refused, match="it was not waited for"):
         measure.measure(numpy_recipe(), multiply, 1000, Clock(1.0), None)
