@@ -91,11 +91,9 @@ def publish(folder):
         util.write_json(listed, kept)
         history = set(repo.get_repo(conf).get_branch_commits(conf.branches[0]))
         stored = {result.commit_hash for result in results.iter_results(conf.results_dir)}
-        if lost := ", ".join(sorted(commit[:8] for commit in stored - history)):
-            lost = (
-                f"Not in the history of {conf.branches[0]}, which may be cut off here (git fetch --unshallow): {lost}"
-            )
-            print(f"{lost}: left out", file=sys.stderr)
+        if lost := sorted(commit[:8] for commit in stored - history):
+            cut = f"Not in the history of {conf.branches[0]}, which may be cut off here (git fetch --unshallow)"
+            print(f"{cut}: {', '.join(lost)}: left out", file=sys.stderr)
         if not stored & history:
             sys.exit("No commit with results is left: there is nothing to publish.")
         Publish.run(conf, sorted(stored & history), pull=False)

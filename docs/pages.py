@@ -13,9 +13,12 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, charts, scale, show, tables
+from gpu_cookbook import html as page
 from gpu_cookbook.report import digits, seconds, timing
 
 HERE = Path(__file__).parent
+ALIKE = 0.5  # of two files' lines: below it a diff is longer than the file
+FIRST = "A 200 × 200 matrix product on an NVIDIA H200, and on the processor beside it"
 PICKS = (  # of the first page: 200×200, on the CPU, on the GPU, and with both transfers
     ("NumPy, 16 cores", "matmul", "numpy", 200, "resident"),
     ("CuPy", "matmul", "cupy", 200, "resident"),
@@ -48,8 +51,8 @@ def write():
     put("generated/story.html", table_html(story, ""))
     put("generated/scaling.html", "".join(table_html(table, "") for table in others))
     panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
-    put("generated/scaling-charts.html", "".join(chart_html(chart) for chart in panels if chart))
-    put("generated/first.html", chart_html(charts.bars(stored.of(stored.GPU_MACHINE), PICKS)))
+    put("generated/scaling-charts.html", "".join(chart_html(chart, "") for chart in panels if chart))
+    put("generated/first.html", chart_html(charts.bars(stored.of(stored.GPU_MACHINE), PICKS, FIRST), ""))
 
 
 def put(name, text):
@@ -147,9 +150,18 @@ def recipe_part(recipe):
         *measured_of(recipe),
     ]
     neighbour = neighbour_of(recipe)
-    if neighbour:
-        lines += [f"::{{dropdown}} What changed from {neighbour.technique}", "", "```diff", *changes(neighbour, recipe)]
-        lines += ["```", "", "::", ""]
+    changed = changes(neighbour, recipe) if neighbour else []
+    if changed:
+        lines += [
+            f":::{{dropdown}} What changed from {neighbour.technique}",
+            "",
+            "```diff",
+            *changed,
+            "```",
+            "",
+            ":::",
+            "",
+        ]
     return lines
 
 
@@ -176,8 +188,11 @@ def neighbour_of(recipe):
 
 
 def changes(before, after):
+    """A unified diff; nothing where the two have so little in common that both are better read whole."""
     old, new = (recipe.path.read_text(encoding="utf-8").splitlines() for recipe in (before, after))
-    return difflib.unified_diff(old, new, before.path.name, after.path.name, n=2, lineterm="")
+    if difflib.SequenceMatcher(None, old, new).ratio() < ALIKE:
+        return []
+    return list(difflib.unified_diff(old, new, before.path.name, after.path.name, n=2, lineterm=""))
 
 
 def measured_of(recipe):
@@ -231,7 +246,7 @@ def costs_of(workload):
     cells = stored.of(stored.GPU_MACHINE, workload)
     drawn = [charts.by_size(cells), charts.costs(cells)]
     name = f"generated/{workload}.html"
-    put(name, "".join(chart_html(chart) for chart in drawn if chart))
+    put(name, "".join(chart_html(chart, "../") for chart in drawn if chart))
     return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
 
 
@@ -264,7 +279,7 @@ def machine_page(machine):
 
 
 def fragment(name, found, drawn, heading):
-    parts = [table_html(table, "../") for table in found] + [chart_html(chart) for chart in drawn if chart]
+    parts = [table_html(table, "../") for table in found] + [chart_html(chart, "../") for chart in drawn if chart]
     put(f"generated/{name}.html", "".join(parts))
     return [heading, "", "```{raw} html", f":file: ../generated/{name}.html", "```", ""]
 
@@ -283,46 +298,27 @@ def filters(cells):
 
 
 def table_html(table, root):
-    """A table that can be sorted; a row of a technique says its framework and lane. ``root``: the way to the site's."""
+    return on_the_site(tables.html_of(table), root)
+
+
+def chart_html(chart, root):
+    return on_the_site(page.figure(chart), root)
+
+
+def on_the_site(text, root):
+    """The tool's HTML with what the site adds: recipes link to their tabs, and rows that can be filtered say of which
+    framework and lane they are. ``root``: the way to the site's folder."""
     techniques = {recipe.technique: recipe for recipe in catalogue.recipes()}
-    title = html.escape(table.title)
-    prose = "" if "r" in table.align else " prose"
-    parts = [f'<div class="scroll" tabindex="0" role="region" aria-label="{title}"><table class="sortable{prose}">']
-    parts.append(f"<caption>{title}</caption><thead><tr>")
-    for head, align in zip(table.head, table.align, strict=True):
-        parts.append(f'<th scope="col" class="{align}">{html.escape(head)}</th>')
-    parts.append("</tr></thead><tbody>\n")
-    for row in table.rows:
-        recipe = techniques.get(row[0].text)
-        about = f' data-framework="{html.escape(recipe.framework)}" data-lane="{recipe.lane}"' if recipe else ""
-        parts.append(f'<tr{about}><th scope="row">{words(row[0], root)}</th>')
-        for entry, align in zip(row[1:], table.align[1:], strict=True):
-            parts.append(f'<td class="{align} {entry.mark}">{words(entry, root)}</td>')
-        parts.append("</tr>\n")
-    parts.append("</tbody></table></div>\n")
-    parts += [f'<p class="{note.mark}">{words(note, root)}</p>\n' for note in table.notes]
-    return "".join(parts)
 
+    def row(found):
+        recipe = techniques.get(found[1])
+        return (
+            f'<tr data-framework="{recipe.framework}" data-lane="{recipe.lane}">{found[0][4:]}' if recipe else found[0]
+        )
 
-def words(entry, root):
-    links = ", ".join(f'<a href="{html.escape(target(address, root))}">{html.escape(label)}</a>'
-                      for label, address in entry.links)  # fmt: skip
-    text = html.escape(entry.text)
-    return f"{text} ({links})" if text and links else text or links
+    def link(found):
+        name, query = recipe_place(*found.groups())
+        return f'href="{root}{name}.html{html.escape(query)}"'
 
-
-def target(address, root):
-    """A recipe's place on the site; other addresses as they are."""
-    found = re.fullmatch(r"recipes/(\w+)/with_(\w+)\.py", address)
-    if not found:
-        return address
-    page, query = recipe_place(*found.groups())
-    return f"{root}{page}.html{query}"
-
-
-def chart_html(chart):
-    numbers = table_html(chart.table, "../")
-    return (
-        f'<figure class="chart">{chart.svg}<figcaption>{html.escape(chart.text)}</figcaption>'
-        f"<details><summary>The numbers</summary>{numbers}</details></figure>\n"
-    )
+    text = re.sub(r'<tr><th scope="row">(?:<strong>)?(\w+)', row, text)
+    return re.sub(r'href="recipes/(\w+)/with_(\w+)\.py"', link, text)

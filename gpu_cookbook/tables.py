@@ -70,6 +70,7 @@ caption {{ font-weight: bold; text-align: left; }}
 th, td {{ padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
 tbody th {{ font-weight: normal; }}
 tbody th[scope=rowgroup] {{ font-weight: bold; padding-top: 1rem; }}
+.name {{ white-space: nowrap; }}
 .r {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 thead .r {{ white-space: pre-line; }}
 .bad, .slower {{ color: light-dark(#b3261e, #f2867e); }}
@@ -522,8 +523,10 @@ def html_of(table):
             parts.append(f"</tbody>\n<tbody>\n<tr>{across}</tr>\n")
             continue
         parts.append(f'<tr><th scope="row">{_worded(first, *HTML)}</th>')
-        for entry, a in zip(others, table.align[1:], strict=True):
-            parts.append(f'<td class="{a} {entry.mark}">{_worded(entry, *HTML)}</td>')
+        for column, entry in enumerate(others, 1):
+            # Words left of numbers are names: a device, a lane. They keep to a line, as the numbers do.
+            kind = "l name" if "r" in table.align[column:] and table.align[column] == "l" else table.align[column]
+            parts.append(f'<td class="{kind} {entry.mark}">{_worded(entry, *HTML)}</td>')
         parts.append("</tr>\n")
     parts.append("</tbody>\n</table>\n</div>\n")
     return "".join([*parts, *(f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes)])

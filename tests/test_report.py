@@ -2,10 +2,12 @@
 
 import io
 import re
+from collections import Counter
+from html.parser import HTMLParser
 
 import pytest
 
-from gpu_cookbook import report
+from gpu_cookbook import html, report
 
 
 @pytest.mark.parametrize(
@@ -166,3 +168,94 @@ def test_a_table_is_no_wider_than_its_terminal(width):
     assert all(len(line) <= width for line in lines)
     assert not any("…" in line for line in lines)
     assert any("multiprocessing_cuda" in line and "500 ms" in line for line in lines)
+
+
+# ---- As a page.
+
+
+class Page(HTMLParser):
+    """What stands in a page; fails where an end tag does not fit or something is asked of another place."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.rows, self.ids = [], Counter(), [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        assert tag not in ("script", "link", "img", "iframe") and "src" not in attributes
+        assert attributes.get("href", "#").startswith("#")
+        assert tag != "table" or "scroll" in self.open
+        self.tags[tag] += 1
+        self.ids += [value for key, value in attributes.items() if key == "id"]
+        if tag not in ("meta", "html", "body", "br"):
+            self.open.append("scroll" if attributes.get("class") == "scroll" else tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in ("html", "body"):
+            assert self.open.pop() in (tag, "scroll")
+
+    def handle_data(self, data):
+        if {"th", "td"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+FACTS = [("Processor", "a <CPU> & more"), ("Driver", None), ("Commit", "0123")]
+DEVICE = {f"{figure}_{end}": 1e-6 for figure in ("device", "transfer") for end in ("s", "q1_s", "q3_s")}
+
+
+def both_lanes():
+    cells = [cell("numpy", size, size / 1e3, framework="NumPy", first_result_s=0.1) for size in (100, 10_000)]
+    for technique, lane in (("x", "idiomatic"), ("x_tuned", "tuned")):
+        cells += [cell(technique, size, 1.0, lane=lane, framework="X", **DEVICE) for size in (100, 10_000)]
+    return report.complete(cells)
+
+
+def test_a_page_has_the_tables_and_charts_with_their_numbers():
+    cells = both_lanes()
+    text = html.comparison(cells, FACTS)
+    page = Page(text)
+    heads = ["technique", "on", *(head for head, *_ in report.used_columns(list(report.grouped(cells))[0][1], 999))]
+    assert page.rows[:3] == [heads, ["100, idiomatic"], ["numpy", "CPU", *page.rows[2][2:]]]
+    assert ["100, tuned"] in page.rows and ["10,000, idiomatic"] in page.rows
+    for each in cells:
+        wanted = [text(each) for head, text, _ in report.COLUMNS if head in heads]
+        assert [each["technique"], "CPU", *wanted] in page.rows
+    # time over size with the data there and with transfer, what a call costs, the first result, all workloads
+    assert page.tags["figure"] == page.tags["details"] == page.tags["svg"] == 5
+    assert page.tags["table"] == 6
+    assert len(page.ids) == len(set(page.ids))
+    assert "a &lt;CPU&gt; &amp; more" in text and "Driver" not in text and "Medians." in text
+    assert "url(" not in re.sub(r"url\(#", "", text) and "@import" not in text
+
+
+def test_a_page_has_what_failed_and_why_escaped():
+    cells = [*both_lanes(), cell("y", 100, 1) | {"status": "failed", "reason": "<b> & worse"}]
+    text = html.comparison(cells, FACTS)
+    assert Page(text).tags["svg"] == 5
+    assert '<p class="bad">failed: y: &lt;b&gt; &amp; worse</p>' in text
+
+
+def test_a_page_of_nothing_has_the_reasons():
+    skipped = {"status": "skipped", "reason": "no GPU"}
+    text = html.comparison([cell("x", 100, 1) | skipped, cell("y", 100, 1) | skipped], FACTS)
+    page = Page(text)
+    assert "Nothing ran." in text and "skipped: x, y: no GPU" in text and "Medians." not in text
+    assert page.tags["svg"] == page.tags["table"] == 0
+    assert "<h1>" in html.comparison([], FACTS)
+
+
+def test_a_page_of_one_size_has_bars_instead_of_lines():
+    text = html.comparison([each for each in both_lanes() if each["size"] == 100], FACTS)
+    assert "<strong>multiply, 100: resident</strong>" in text and "time over size" not in text
+    Page(text)
+    Page(html.comparison([cell("numpy", 100, 1.0, framework="NumPy")], FACTS))

@@ -51,6 +51,6 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("pre").forEach((each) => each.setAttribute("tabindex", "0")); // it scrolls sideways
   document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
   document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
-  document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll(".scroll table").forEach(sortable);
   document.querySelectorAll("form.filters").forEach((form) => form.addEventListener("change", () => filter(form)));
 });

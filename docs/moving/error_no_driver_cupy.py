@@ -1,0 +1,30 @@
+"""No NVIDIA driver, one that is too old, or no GPU that may be seen: CuPy.
+
+Framework: CuPy
+Runs on: CPU
+Install: pip install "cupy-cuda13x[ctk]"
+
+CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version
+CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected
+"""
+
+import os
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that a machine with a GPU shows the error too
+
+import cupy as cp  # noqa: E402
+import numpy as np  # noqa: E402
+
+# What goes wrong. The first line is said without a driver too.
+try:
+    cp.zeros(3)
+except cp.cuda.runtime.CUDARuntimeError as error:
+    assert f"CUDARuntimeError: {error}" in __doc__
+else:
+    raise AssertionError("no error")
+
+# The fix: a driver as new as the CUDA in the package's name, or the package for the driver's CUDA, which nvidia-smi
+# names. And for code that shall run without a GPU too, ask first.
+xp = cp if cp.is_available() else np
+assert float(xp.ones(3).sum()) == 3
+print(f"computed in {xp.__name__}")

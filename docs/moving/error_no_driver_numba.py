@@ -1,0 +1,40 @@
+"""No NVIDIA driver that Numba finds.
+
+Framework: Numba
+Runs on: CPU
+Install: pip install numba
+
+CudaSupportError: Error at driver init: CUDA driver library cannot be found. If you are sure that a CUDA driver is
+    installed, try setting environment variable NUMBA_CUDA_DRIVER with the file path of the CUDA driver shared library.
+"""
+
+import os
+
+os.environ["NUMBA_CUDA_DRIVER"] = "0"  # so that a machine with a driver shows the error too
+
+import numpy as np  # noqa: E402
+from numba import cuda, njit  # noqa: E402
+from numba.cuda.cudadrv.error import CudaSupportError  # noqa: E402
+
+# What goes wrong: no libcuda.so in the places where it is looked for.
+try:
+    cuda.to_device(np.ones(3))
+except CudaSupportError as error:
+    assert " ".join(f"CudaSupportError: {error}".split()).rstrip(" :") in " ".join(__doc__.split())
+else:
+    raise AssertionError("no error")
+
+
+# The fix: the driver, or in a container its start with --gpus all. And for code that shall run without a GPU too, ask
+# first: njit compiles the same loop for the CPU. NUMBA_ENABLE_CUDASIM=1 runs kernels in a simulator, to debug them.
+@njit
+def total(x):
+    found = 0.0
+    for value in x:
+        found += value
+    return found
+
+
+assert not cuda.is_available()
+assert total(np.ones(3)) == 3
+print("computed by njit")

@@ -1,0 +1,40 @@
+"""A host array given to a Numba kernel.
+
+Framework: Numba
+Runs on: NVIDIA GPU
+Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+
+NumbaPerformanceWarning: Host array used in CUDA kernel will incur copy overhead to/from device.
+"""
+
+import warnings
+
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def twice(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= 2
+
+
+def warned(x):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        twice[1_000, 256](x)
+        cuda.synchronize()
+    return [f"{w.category.__name__}: {w.message}" for w in found]
+
+
+# What goes wrong: the answer is right, but the array goes to the GPU and back at every launch.
+host = np.ones(250_000, np.float32)
+assert any(line in __doc__ for line in warned(host)), "no warning"
+assert (host == 2).all()
+
+# The fix: to_device once, copy_to_host once, and as many launches between them as you like.
+x = cuda.to_device(host)
+assert not any(line in __doc__ for line in warned(x))
+assert (x.copy_to_host() == 4).all()
+print("copied once there, and once back")

@@ -1,0 +1,28 @@
+"""More than the GPU's memory: CuPy.
+
+Framework: CuPy
+Runs on: NVIDIA GPU
+Install: pip install "cupy-cuda13x[ctk]"
+
+OutOfMemoryError: Out of memory allocating 4,398,046,511,104 bytes (allocated so far: 0 bytes).
+"""
+
+import cupy as cp
+
+# What goes wrong: an array that does not fit.
+try:
+    cp.empty(2**40, cp.float32)
+except cp.cuda.memory.OutOfMemoryError as error:
+    assert f"OutOfMemoryError: {error}" in __doc__
+else:
+    raise AssertionError("no error")
+
+# The fix: a part at a time. What is freed stays in CuPy's pool, until you give it back to others.
+size, chunk = 10_000_000, 3_000_000
+total = sum(float(cp.ones(min(chunk, size - i)).sum()) for i in range(0, size, chunk))
+assert total == size
+pool = cp.get_default_memory_pool()
+kept = pool.total_bytes()
+pool.free_all_blocks()
+assert pool.total_bytes() < kept
+print(f"{total:,.0f} added up in parts")

@@ -1,0 +1,27 @@
+"""More than the GPU's memory: PyTorch.
+
+Framework: PyTorch
+Runs on: NVIDIA GPU
+Install: pip install torch
+
+OutOfMemoryError: CUDA out of memory. Tried to allocate 4096.00 GiB.
+"""
+
+import torch
+
+# What goes wrong: an array that does not fit. (What it tried, and what was free, are in the message.)
+try:
+    torch.empty(2**40, dtype=torch.float32, device="cuda")
+except torch.OutOfMemoryError as error:
+    assert f"OutOfMemoryError: {error}".partition(" GPU 0 ")[0] in __doc__
+else:
+    raise AssertionError("no error")
+
+# The fix: a part at a time; and know what is free, and what PyTorch only keeps for later.
+free, _ = torch.cuda.mem_get_info()
+kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+size, chunk = 10_000_000, 3_000_000
+total = sum(torch.ones(min(chunk, size - i), device="cuda").sum().item() for i in range(0, size, chunk))
+assert total == size
+torch.cuda.empty_cache()  # gives what is kept back to others: it makes nothing smaller that you still hold
+print(f"{free / 2**30:.1f} GiB free, {kept / 2**30:.1f} GiB kept, {total:,.0f} added up in parts")

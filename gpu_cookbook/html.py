@@ -1,0 +1,106 @@
+"""A comparison as one page that needs nothing else: machine, tables, charts with their numbers."""
+
+import html
+import time
+from pathlib import Path
+
+from gpu_cookbook import catalogue, charts, machine, report, tables
+from gpu_cookbook.tables import Entry, Table
+
+
+def comparison(cells, facts):
+    """The page of complete cells of one machine. ``facts``: (name, value) of where and when they were measured."""
+    parts = ["<h1>GPU Cookbook: a comparison</h1>\n"]
+    lines = (f"{html.escape(name)}: {html.escape(value)}" for name, value in facts if value)
+    parts.append(f"<p>{'<br>'.join(lines)}</p>\n")
+    names = list(dict.fromkeys(cell["workload"] for cell in cells))
+    if len(names) > 1:
+        links = " · ".join(f'<a href="#{name}">{name}</a>' for name in map(html.escape, names))
+        parts.append(f"<nav><p>{links}</p></nav>\n")
+    for workload, groups, _ in report.grouped(cells):
+        mine = [cell for cell in cells if cell["workload"] == workload]
+        statement = catalogue.workloads()[workload].partition(": ")[2]
+        name = html.escape(workload)
+        parts.append(f'<h2 id="{name}">{name}</h2>\n<p>{html.escape(statement)}</p>\n')
+        parts.append(tables.html_of(_table(workload, groups, mine)) if groups else _nothing(mine))
+        parts += [figure(chart) for chart in _charts(mine) if chart]
+    ok = any(cell["status"] == "ok" for cell in cells)
+    overall = [chart for chart in (charts.share_of_limit(cells), charts.roofline(cells)) if chart]
+    if overall:
+        parts += ["<h2>All workloads</h2>\n", *map(figure, overall)]
+    if ok:
+        parts.append(f"<h2>How it was measured</h2>\n<p>{html.escape(report.CAPTION)}</p>\n")
+        parts.append(f"<p>{html.escape(report.measured_with(cells))}</p>\n")
+    return tables.page("GPU Cookbook: a comparison", "".join(parts))
+
+
+def facts_here():
+    """What a comparison says of this machine and of the recipes' state."""
+    nvidia = machine.nvidia()
+    gpus = ", ".join(f"{gpu.name} ({gpu.memory_bytes / 2**30:.0f} GiB)" for gpu in machine.gpus())
+    commit = _commit()
+    return [
+        ("Processor", machine.processor()),
+        ("GPUs", gpus or "no NVIDIA GPU"),
+        ("Driver", nvidia and f"{nvidia.driver}, for CUDA up to {'.'.join(map(str, nvidia.cuda))}"),
+        ("Date", time.strftime("%Y-%m-%d %H:%M %Z")),
+        ("Commit", commit),
+    ]
+
+
+def figure(chart):
+    """The chart under its title, and its numbers, folded."""
+    return (
+        f"<figure>\n<figcaption><strong>{html.escape(chart.title)}</strong><br>{html.escape(chart.text)}</figcaption>\n"
+        f"{chart.svg}\n<details><summary>Numbers</summary>\n{tables.html_of(chart.table)}</details>\n</figure>\n"
+    )
+
+
+def _commit():
+    """Of the clone that this package belongs to; None where it is installed elsewhere."""
+    from gpu_cookbook import store  # only here: it is asv's side
+
+    package = Path(__file__).resolve().parent
+    root = store.git(package, "rev-parse", "--show-toplevel")
+    commit = store.git(package, "rev-parse", "HEAD")
+    # A virtual environment may lie in somebody else's clone.
+    if not commit or Path(root).resolve() / "gpu_cookbook" != package:
+        return None
+    changed = store.git(package.parent, "status", "--porcelain", "--", *store.CODE)
+    return commit + ", with changes" * bool(changed)
+
+
+def _table(workload, groups, mine):
+    """What report.tables has for a terminal."""
+    label = catalogue.workload_module(workload).label
+    columns = report.used_columns(groups, float("inf"))
+    rows = []
+    for size, lane, members in groups:
+        rows.append((Entry(report.heading(size, lane, label), "group"), *[Entry()] * (len(columns) + 1)))
+        # NumPy is there to compare with: alone of its lane, it is not the best of it.
+        ranked = not lane or any(cell["technique"] != "numpy" for cell in members)
+        for cell in members:
+            best = "best" if ranked and cell["resident_s"] == members[0]["resident_s"] else ""
+            texts = [text(cell) for _, text, _ in columns]
+            rows.append((Entry(cell["technique"], best), Entry(report.place(cell)), *(Entry(t, best) for t in texts)))
+    head = ("technique", "on", *(head for head, _, _ in columns))
+    return Table(f"{workload}: medians", head, "ll" + "r" * len(columns), rows, list(tables.reasons_of(mine)), [])
+
+
+def _nothing(mine):
+    notes = (f'<p class="{note.mark}">{html.escape(note.text)}</p>\n' for note in tables.reasons_of(mine))
+    return f"<p>Nothing ran.</p>\n{''.join(notes)}"
+
+
+def _charts(mine):
+    """Of one size there are no lines: its times as bars."""
+    ok = [cell for cell in mine if cell["status"] == "ok"]
+    if len({cell["size"] for cell in ok}) > 1:
+        yield charts.by_size(mine)
+        yield charts.by_size(mine, "transfer")
+    elif len(ok) > 1:
+        picks = [(c["technique"], c["workload"], c["technique"], c["size"], "resident") for c in ok]
+        label = catalogue.workload_module(ok[0]["workload"]).label(ok[0]["size"])
+        yield charts.bars(mine, picks, f"{ok[0]['workload']}, {label}: resident")
+    yield charts.costs(mine)
+    yield charts.cold_start(mine)
