@@ -1,8 +1,7 @@
 """README's tables are what the tool prints: ``python tests/test_readme.py`` writes them anew from the stored results.
 
 A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` and ``, last 2``
-after the command take that many of its tables. The block after <!-- python benchmarks/limits.py --show --> is what that
-prints.
+after the command take that many of its tables.
 """
 
 import re
@@ -29,25 +28,11 @@ def written(match):
     return f"{opening}\n{''.join(tables).strip()}\n\n{closing}"
 
 
-LIMITS = re.compile(r"(<!-- python (benchmarks/limits.py --show) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-
-
-def limits(match):
-    done = subprocess.run(
-        [sys.executable, *match[2].split()], cwd=README.parent, capture_output=True, text=True, check=True
-    )
-    return f"{match[1]}\n{done.stdout.strip()}\n\n{match[4]}"
-
-
-def all_written(text):
-    return LIMITS.sub(limits, BLOCK.sub(written, text))
-
-
 def test_the_tables_are_what_the_tool_prints():
     text = README.read_text(encoding="utf-8")
-    assert BLOCK.search(text) and LIMITS.search(text)
-    assert all_written(text) == text, f"python {Path(__file__).name} writes them anew"
+    assert BLOCK.search(text)
+    assert BLOCK.sub(written, text) == text, f"python {Path(__file__).name} writes them anew"
 
 
 if __name__ == "__main__":
-    README.write_text(all_written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(BLOCK.sub(written, README.read_text(encoding="utf-8")), encoding="utf-8")
