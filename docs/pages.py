@@ -272,7 +272,7 @@ def machine_page(machine):
     for workload in catalogue.workloads():
         own = [table for table in found[1:] if table.title.startswith(f"{workload}, ")]
         mine = stored.of(machine, workload)
-        drawn = [charts.by_size(mine), charts.cold_start(mine)] if mine else []
+        drawn = [charts.by_size(mine), charts.by_size(mine, "transfer"), charts.costs(mine), charts.cold_start(mine)]
         if own:
             lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
     return "\n".join(lines)

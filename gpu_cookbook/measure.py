@@ -1,4 +1,4 @@
-"""The figures of one cell, taken in this process. Every time is in seconds; docs/how-we-measure.md says what each means."""
+"""The figures of one cell, taken in this process. Times are in seconds; docs/how-we-measure.md has their meaning."""
 
 import threading
 import time
