@@ -59,4 +59,4 @@ $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .asv build docs/generated docs/recipes
+	rm -rf $(VENV) .asv build docs/generated docs/machines docs/recipes

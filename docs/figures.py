@@ -29,7 +29,7 @@ class Figure(SphinxRole):
 
 
 def place(found):
-    return f"compare/{found['machine']}", f"#{found['workload'].replace('_', '-')}"
+    return f"machines/{found['machine']}", f"#{found['workload'].replace('_', '-')}"
 
 
 class Time(Figure):

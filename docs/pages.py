@@ -1,5 +1,5 @@
 """What is written from recipes/ and benchmarks/results before Sphinx reads the pages: a page a workload in recipes/, a
-page a machine in compare/machines/, and the parts that other pages include, in generated/. Git ignores all three."""
+page a machine in machines/, and the parts that other pages include, in generated/. Git ignores all three."""
 
 import difflib
 import html
@@ -38,10 +38,10 @@ def write():
         put(f"recipes/{workload}.md", workload_page(workload))
     put("recipes/index.md", recipes_index())
     for machine in stored.machines():
-        put(f"compare/{machine}.md", machine_page(machine))
+        put(f"machines/{machine}.md", machine_page(machine))
     frameworks, engines = tables.abilities()
-    put("generated/frameworks.html", table_html(frameworks, "../"))
-    put("generated/engines.html", table_html(engines, "../"))
+    put("generated/frameworks.html", table_html(frameworks, ""))
+    put("generated/engines.html", table_html(engines, ""))
     put("generated/machines.md", machines_list())
     put("generated/limits.md", printed([sys.executable, HERE.parent / "benchmarks" / "limits.py", "--show"]))
     put("generated/command.md", printed([sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name",
@@ -209,7 +209,7 @@ def measured_of(recipe):
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
     for cell in mine:
         texts = [
-            f"[{cell['machine']}](../compare/{cell['machine']}.md)",
+            f"[{cell['machine']}](../machines/{cell['machine']}.md)",
             stored.size_label(cell),
             "†" * cell["stale"] + timing(cell, "resident").replace("~", "\\~"),
             gain(cell, "resident"),
@@ -258,8 +258,10 @@ def machines_list():
     for machine in stored.machines():
         cells = stored.of(machine)
         devices = " and ".join(sorted({cell["device"] for cell in cells if cell["device"]}))
-        lines.append(f"- [{machine}]({machine}.md): {devices}, {len(cells)} cells")
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *stored.machines(), "```", ""])
+        lines.append(f"- [{machine}](machines/{machine}.md): {devices}, {len(cells)} cells")
+    return "\n".join(
+        [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.machines()), "```", ""]
+    )
 
 
 def machine_page(machine):

@@ -28,8 +28,8 @@ KINDS = (  # a page of each kind
     "index.html",
     "which.html",
     "recipes/multiply.html",
-    "compare/index.html",
-    "compare/nvidia-h200.html",
+    "compare.html",
+    "machines/nvidia-h200.html",
     "scaling.html",
     "scale-out/index.html",
     "how-we-measure.html",
@@ -142,7 +142,7 @@ def test_every_recipe_is_there_as_a_script_and_as_a_notebook(site):
 
 def test_no_figure_of_a_page_is_typed():
     """Times and ratios of the pages come from roles; those of scale-out are of runs that are told there."""
-    for path in (DOCS / name for name in ("index.md", "which.md", "scaling.md", "compare/index.md")):
+    for path in (DOCS / name for name in ("index.md", "which.md", "scaling.md", "compare.md")):
         text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert not re.findall(r"\d\s?(?:ms|µs|s|×(?! \d)|GB/s)(?=[\s.,:;)]|$)", text), path.name
 
@@ -315,7 +315,7 @@ def seconds(text):
 
 @in_browser
 def test_a_table_sorts_both_ways(page):
-    page.goto("compare/nvidia-h200.html")
+    page.goto("machines/nvidia-h200.html")
     table = page.locator(".scroll table").first
     head = table.locator("th button", has_text="multiply")
     column = table.locator("thead th").all_inner_texts().index(head.locator("..").inner_text())
@@ -331,7 +331,7 @@ def test_a_table_sorts_both_ways(page):
 
 @in_browser
 def test_a_table_is_filtered(page):
-    page.goto("compare/nvidia-h200.html")
+    page.goto("machines/nvidia-h200.html")
     rows = page.locator(".scroll table tbody tr:visible")
     before = rows.count()
     page.locator("select[name=framework]").select_option("CuPy")
