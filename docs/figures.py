@@ -1,86 +1,100 @@
 """The roles by which a page shows a stored figure, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{best}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.cell and stored.scaled_row."""
+{best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.cell, stored.best and
+stored.scaled_row."""
 
 import stored
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.report import digits, seconds, wins
+from gpu_cookbook.report import digits, seconds, wins_in
+
+WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
 
 class Figure(SphinxRole):
     """The text of a figure, linked to its table; where it comes from shows when it is pointed at."""
 
     def run(self):
+        for path in stored.files():
+            self.env.note_dependency(path)
         try:
-            text, found, target = self.figure()
-        except (stored.NotStored, ValueError) as error:
+            return self.figure(*self.text.split("/")), []
+        except (stored.NotStored, ValueError, TypeError) as error:
             message = self.inliner.reporter.error(f"{self.name}: {error}", line=self.lineno)
             return [nodes.problematic(self.text, self.text)], [message]
+
+    def link(self, text, docname, ending="", found=()):
         stale = "†" * any(one.get("stale", False) for one in found)
         title = "; ".join(dict.fromkeys(map(stored.origin, found))) + (stale and "; † the recipe has changed since")
-        node = nodes.reference("", text + stale, refuri=self.uri(*target), internal=True, reftitle=title)
-        node["classes"].append("figure")
-        return [node], []
+        uri = self.env.app.builder.get_relative_uri(self.env.docname, docname) + ending
+        return nodes.reference("", text + stale, refuri=uri, internal=True, **({"reftitle": title} if title else {}))
 
-    def uri(self, docname, ending=""):
-        return self.env.app.builder.get_relative_uri(self.env.docname, docname) + ending
-
-
-def place(found):
-    return f"machines/{found['machine']}", f"#{found['workload'].replace('_', '-')}"
+    def linked(self, text, *found):
+        """To the table of the machine that was measured."""
+        anchor = f"#{found[0]['workload'].replace('_', '-')}"
+        return [self.link(text, f"machines/{found[0]['machine']}", anchor, found)]
 
 
 class Time(Figure):
-    def figure(self):
-        found, figure = stored.cell(self.text)
-        return seconds(found[stored.time_key(figure)]), [found], place(found)
+    def figure(self, words):
+        found, figure = stored.cell(words)
+        return self.linked(seconds(found[stored.FIGURES[figure]]), found)
 
 
 class Ratio(Figure):
-    def figure(self):
-        over, under = (stored.cell(part) for part in self.text.split("/"))
-        value, base = (found[stored.time_key(figure)] for found, figure in (over, under))
-        return f"{digits(value / base)} ×", [over[0], under[0]], place(under[0])
+    def figure(self, over, under):
+        (over, figure), (under, other) = stored.cell(over), stored.cell(under)
+        return self.linked(f"{digits(over[stored.FIGURES[figure]] / under[stored.FIGURES[other]])} ×", over, under)
 
 
 class Wins(Figure):
     """The size from which a technique beats NumPy, resident or with transfer."""
 
-    def figure(self):
-        found, figure = stored.cell(self.text)
-        key = f"beats_numpy_from_size_{figure}"
-        if key not in found:
-            raise stored.NotStored(f"'{self.text}' is not held against NumPy")
-        part = dict(found, **{f"beats_numpy_from_size_{'transfer' if figure == 'resident' else 'resident'}": None})
-        for other in [k for k in part if k.startswith("beats_numpy") and not k.endswith(figure)]:
-            del part[other]
-        sign, size = wins(part)[0], wins(part)[1:]
-        words = {"≈": f"from about {size} on", "≤": "at every measured size", ">": f"at no measured size, up to {size}"}
-        return words[sign], [found], place(found)
+    def figure(self, words):
+        workload, technique, figure = words.split()
+        sizes = catalogue.workload_module(workload).SIZES
+        found, _ = stored.cell(f"{workload} {technique} {max(sizes)} {figure}")
+        sign, size = wins_in(found, figure)[:1], wins_in(found, figure)[1:]
+        if not sign:
+            raise stored.NotStored(f"'{words}' is not held against NumPy")
+        return self.linked(WINS[sign].format(size), found)
 
 
 class Scaled(Figure):
-    def figure(self):
-        rows = [stored.scaled_row(part) for part in self.text.split("/")]
+    def figure(self, *parts):
+        rows = [stored.scaled_row(part) for part in parts]
         times = [row["time_s"] for row in rows]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
-        return text, rows, ("scaling", "")
+        return [self.link(text, "scaling", found=rows)]
 
 
 class Best(Figure):
-    def figure(self):
-        workload, lane, *size = self.text.split()
-        found = stored.best(workload, lane, *(int(word.replace("_", "")) for word in size))
-        return found["technique"], [found], recipe_place(workload, found["technique"])
+    """The name of the fastest technique, or the names of those that tie."""
+
+    def figure(self, words):
+        workload, lane, size = words.split()
+        found = []
+        for cell in stored.best(workload, lane, int(size.replace("_", ""))):
+            found += [nodes.Text(", ")] * bool(found)
+            found.append(self.link(cell["technique"], *recipe_place(workload, cell["technique"]), [cell]))
+        return found
+
+
+class Machine(Figure):
+    """GPUs, processor, driver and date of the machine on which scaling was measured."""
+
+    def figure(self, name):
+        line = stored.scaled_machine()
+        gpus = ", ".join(f"{line['gpus'].count(gpu)} × {gpu}" for gpu in dict.fromkeys(line["gpus"]))
+        text = f"{gpus}, {line['processor']}, driver {line['driver']}, {line['date']}"
+        return [self.link(text, "scaling", found=[line])]
 
 
 class Recipe(Figure):
-    def run(self):
-        workload, technique = self.text.split()
-        uri = self.uri(*recipe_place(workload, technique))
-        return [nodes.reference("", f"{workload}, {technique}", refuri=uri, internal=True)], []
+    def figure(self, words):
+        workload, technique = words.split()
+        return [self.link(f"{workload}, {technique}", *recipe_place(workload, technique))]
 
 
 def recipe_place(workload, technique):
@@ -89,8 +103,10 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
+ROLES = (Time, Ratio, Wins, Scaled, Best, Machine, Recipe)
+
+
 def setup(app):
-    roles = {"time": Time, "ratio": Ratio, "wins": Wins, "scaled": Scaled, "best": Best, "recipe": Recipe}
-    for name, role in roles.items():
-        app.add_role(name, role())
+    for role in ROLES:
+        app.add_role(role.__name__.lower(), role())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

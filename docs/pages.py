@@ -18,14 +18,14 @@ from gpu_cookbook.report import digits, seconds, timing
 
 HERE = Path(__file__).parent
 ALIKE = 0.5  # of two files' lines: below it a diff is longer than the file
-FIRST = "A 200 × 200 matrix product on an NVIDIA H200, and on the processor beside it"
-PICKS = (  # of the first page: 200×200, on the CPU, on the GPU, and with both transfers
-    ("NumPy, 16 cores", "matmul", "numpy", 200, "resident"),
-    ("CuPy", "matmul", "cupy", 200, "resident"),
-    ("CuPy, with transfers", "matmul", "cupy", 200, "transfer"),
-    ("PyTorch", "matmul", "torch", 200, "resident"),
-    ("PyTorch, with transfers", "matmul", "torch", 200, "transfer"),
+PICKS = (  # of the first page: a small product on the CPU, on the GPU, and with both transfers
+    ("numpy", "resident"),
+    ("cupy", "resident"),
+    ("cupy", "transfer"),
+    ("torch", "resident"),
+    ("torch", "transfer"),
 )
+written = set()  # in this run
 
 
 def setup(app):
@@ -37,7 +37,7 @@ def write():
     for workload in catalogue.workloads():
         put(f"recipes/{workload}.md", workload_page(workload))
     put("recipes/index.md", recipes_index())
-    for machine in stored.machines():
+    for machine in stored.results():
         put(f"machines/{machine}.md", machine_page(machine))
     frameworks, engines = tables.abilities()
     put("generated/frameworks.html", table_html(frameworks, ""))
@@ -52,19 +52,35 @@ def write():
     put("generated/scaling.html", "".join(table_html(table, "") for table in others))
     panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
     put("generated/scaling-charts.html", "".join(chart_html(chart, "") for chart in panels if chart))
-    put("generated/first.html", chart_html(charts.bars(stored.of(stored.GPU_MACHINE), PICKS, FIRST), ""))
+    put("generated/first.html", first_chart())
+    for folder in ("recipes", "machines", "generated"):
+        for path in (HERE / folder).rglob("*.*"):
+            if path not in written:  # of a recipe or a machine that is gone
+                path.unlink()
 
 
 def put(name, text):
     """Writes a file only where it differs, so that Sphinx reads only such pages again."""
     path = HERE / name
     path.parent.mkdir(parents=True, exist_ok=True)
+    written.add(path)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def printed(command):
     return subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+
+
+def first_chart():
+    cells = {c["technique"]: c for c in stored.of(stored.GPU_MACHINE, "matmul") if c["size"] == 200}
+    picks = []
+    for technique, figure in PICKS:
+        cell = cells[technique]
+        device = cell["device"].rpartition(", ")[2]  # of a processor: its cores
+        words = (cell["framework"], device, *["with transfers"] * (figure == "transfer"))
+        picks.append((", ".join(words), "matmul", technique, 200, figure))
+    return chart_html(charts.bars(list(cells.values()), picks, "A 200 × 200 matrix product"), "")
 
 
 # ---- Recipes.
@@ -84,13 +100,12 @@ def workload_page(workload):
     frameworks = {}
     for recipe in mine:
         frameworks.setdefault(recipe.framework, []).append(recipe)
-    statement = catalogue.workloads()[workload].partition(": ")[2]
     sizes = ", ".join(map(module.label, module.SIZES))
     lines = [
         f"# {workload}",
         "",
-        f"{statement[0].upper()}{statement[1:]} Measured at {sizes}; checked at every size in"
-        f" `recipes/{workload}/__init__.py` where kernels go wrong. The reference that all are held against:",
+        f"{catalogue.workloads()[workload]} Measured at {sizes}; checked at sizes where kernels go wrong"
+        f" (`AWKWARD` in `recipes/{workload}/__init__.py`). The reference that all are held against:",
         "",
         f"```{{literalinclude}} {module_path(module)}",
         ":language: python",
@@ -199,7 +214,7 @@ def measured_of(recipe):
     """The recipe's own cells on every machine, as Markdown."""
     mine = [
         cell
-        for machine in stored.machines()
+        for machine in stored.results()
         for cell in stored.of(machine, recipe.workload)
         if cell["technique"] == recipe.technique and cell["status"] == "ok"
     ]
@@ -212,33 +227,43 @@ def measured_of(recipe):
             f"[{cell['machine']}](../machines/{cell['machine']}.md)",
             stored.size_label(cell),
             "†" * cell["stale"] + timing(cell, "resident").replace("~", "\\~"),
-            gain(cell, "resident"),
+            speedup(cell, "resident"),
             timing(cell, "transfer").replace("~", "\\~"),
-            gain(cell, "transfer"),
+            speedup(cell, "transfer"),
             seconds(cell["device_s"]) if "device_s" in cell else "–",
         ]
         lines.append(f"| {' | '.join(texts)} |")
     origins = dict.fromkeys(map(stored.origin, mine))
     stale = " † the recipe has changed since." if any(cell["stale"] for cell in mine) else ""
-    return [*lines, "", f"{'; '.join(origins)}.{stale}", ""]
+    return [*lines, "", f"{'; '.join(origins)}.{stale} [What the figures are](../how-we-measure.md).", ""]
 
 
-def gain(cell, figure):
+def speedup(cell, figure):
     value = cell.get(f"speedup_{figure}_x")
     return digits(value) if value and cell["technique"] != "numpy" else "–"
 
 
 def ladders(workload):
+    """A table a ladder."""
     import limits  # benchmarks/limits.py: conf.py puts its folder on the path
 
-    steps = [step for step in limits.ladders(stored.GPU_MACHINE) if step[0].startswith(f"{workload} ")]
-    if not steps:
+    rungs = {}
+    for ladder, *step in limits.ladders(stored.GPU_MACHINE):
+        if ladder.startswith(f"{workload} "):
+            rungs.setdefault(ladder, []).append(step)
+    if not rungs:
         return []
-    lines = ["## From the first recipe to the fastest", "", "| ladder | step | what it is | time | gain |"]
-    lines += ["| --- | --- | --- | ---: | ---: |"]
-    for ladder, technique, what, time, gained in steps:
-        lines.append(f"| {ladder} | {{recipe}}`{workload} {technique}` | {what} | {time} | {gained} |")
-    return [*lines, "", f"On {stored.GPU_MACHINE}. The gain is over the step before.", ""]
+    lines = ["## Step by step", "", f"On {stored.GPU_MACHINE}; the gain is over the step before.", ""]
+    for ladder, steps in rungs.items():
+        lines += [f"| {ladder} | what it is | time | gain |", "| --- | --- | ---: | ---: |"]
+        for technique, what, time, gain in steps:
+            lines.append(f"| {{recipe}}`{workload} {technique}` | {what} | {unbroken(time)} | {unbroken(gain)} |")
+        lines.append("")
+    return lines
+
+
+def unbroken(text):
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def costs_of(workload):
@@ -255,19 +280,30 @@ def costs_of(workload):
 
 def machines_list():
     lines = []
-    for machine in stored.machines():
+    for machine in stored.results():
         cells = stored.of(machine)
         devices = " and ".join(sorted({cell["device"] for cell in cells if cell["device"]}))
-        lines.append(f"- [{machine}](machines/{machine}.md): {devices}, {len(cells)} cells")
+        lines.append(
+            f"- [{machine}](machines/{machine}.md): {devices}, {sum(cell['status'] == 'ok' for cell in cells)} figures"
+        )
     return "\n".join(
-        [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.machines()), "```", ""]
+        [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )
 
 
 def machine_page(machine):
     cells = stored.of(machine)
     found = tables.measured(cells)
-    lines = [f"# {machine}", "", "```{raw} html", f":file: ../generated/{machine}-filter.html", "```", ""]
+    lines = [
+        f"# {machine}",
+        "",
+        tables.LEGEND.replace("~", "\\~").replace("*", "\\*"),
+        "",
+        "```{raw} html",
+        f":file: ../generated/{machine}-filter.html",
+        "```",
+        "",
+    ]
     put(f"generated/{machine}-filter.html", filters(cells))
     overall = [charts.share_of_limit(cells), charts.roofline(cells)]
     lines += fragment(f"{machine}-all", [found[0]], overall, "## All workloads")

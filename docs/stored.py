@@ -1,62 +1,73 @@
 """The stored results, read once for all pages, and how a page names one of them."""
 
 from functools import cache
-from time import gmtime, strftime
 
-from gpu_cookbook import catalogue, report, scale, store
+from sphinx.errors import SphinxError
+
+from gpu_cookbook import catalogue, report, scale, store, tables
 
 GPU_MACHINE, GPUS_MACHINE = "nvidia-h200", "nvidia-h200-x4"
-FIGURES = ("resident", "device", "transfer", "first")
+FIGURES = {"resident": "resident_s", "device": "device_s", "transfer": "transfer_s", "first": "first_result_s"}
 
 
-class NotStored(ValueError):
-    """A page names a figure that is not among the results."""
+class NotStored(SphinxError):
+    """A page names a figure that is not among the results, or they cannot be read."""
+
+    category = "Stored results"
 
 
 @cache
 def results():
-    """The newest cells of each machine and workload."""
+    """{machine: the newest cells of each workload}, those with a GPU first."""
     cells, complaints = store.Store().load()
     if complaints:
-        raise NotStored("; ".join(complaints))
-    return report.complete(store.select(cells)[0])
+        raise NotStored(f"{complaints[0]}. Of a shallow clone: git fetch --unshallow")
+    cells, _ = store.select(cells)
+    names = sorted({cell["machine"] for cell in cells}, key=lambda name: (not any_gpu(cells, name), name))
+    # Speedups are against NumPy on the same machine.
+    return {name: report.complete([cell for cell in cells if cell["machine"] == name]) for name in names}
 
 
-def machines():
-    """Those with a GPU first."""
-    cells = results()
-    names = dict.fromkeys(cell["machine"] for cell in cells)
-    return sorted(names, key=lambda name: (not any(c["driver"] for c in cells if c["machine"] == name), name))
+def any_gpu(cells, name):
+    return any(cell["driver"] for cell in cells if cell["machine"] == name)
+
+
+def files():
+    """Where all this was read from: a page is made again when one changes."""
+    return [str(path) for path in store.Store().folder.rglob("*.json*")]
 
 
 def of(machine, workload=None):
-    return [c for c in results() if c["machine"] == machine and workload in (None, c["workload"])]
+    return [cell for cell in results()[machine] if workload in (None, cell["workload"])]
 
 
 def cell(words):
-    """(cell, figure) of "WORKLOAD TECHNIQUE [SIZE] [FIGURE] [MACHINE]": the largest size, resident and GPU_MACHINE
-    where they are left out."""
+    """(cell, figure) of "WORKLOAD TECHNIQUE [SIZE] [FIGURE] [MACHINE]": resident and GPU_MACHINE where they are left
+    out. The size may be left out of a first result, which has only one."""
     workload, technique, *others = words.split()
     size = next((int(word.replace("_", "")) for word in others if word[0].isdigit()), None)
     figure = next((word for word in others if word in FIGURES), "resident")
-    machine = next((word for word in others if word in machines()), GPU_MACHINE)
-    unknown = [w for w in others if not w[0].isdigit() and w not in (figure, machine)]
-    mine = [c for c in of(machine, workload) if c["technique"] == technique and size in (None, c["size"])]
-    if unknown or not mine or time_key(figure) not in max(mine, key=lambda c: c["size"]) and figure != "first":
+    machine = next((word for word in others if word in results()), GPU_MACHINE)
+    unknown = [word for word in others if not word[0].isdigit() and word not in (figure, machine)]
+    mine = [c for c in of(machine, workload) if c["technique"] == technique and c.get(FIGURES[figure]) is not None]
+    if figure == "first":
+        found = mine
+    elif size is None:
+        raise NotStored(f"'{words}' names no size")
+    else:
+        found = [c for c in mine if c["size"] == size]
+    if unknown or not found:
         raise NotStored(f"'{words}' is not among the results of {machine}")
-    found = min(mine, key=lambda c: c["size"]) if figure == "first" else max(mine, key=lambda c: c["size"])
-    return found, figure
+    return found[0], figure
 
 
-def time_key(figure):
-    return "first_result_s" if figure == "first" else f"{figure}_s"
-
-
-def best(workload, lane, size=None):
-    """The fastest cell of a lane on GPU_MACHINE."""
-    mine = [c for c in of(GPU_MACHINE, workload) if c["lane"] == lane and "resident_s" in c]
-    size = size or max(c["size"] for c in mine)
-    return min((c for c in mine if c["size"] == size), key=lambda c: c["resident_s"])
+def best(workload, lane, size):
+    """The fastest cells of a lane on GPU_MACHINE: one, or several that tie."""
+    mine = [c for c in of(GPU_MACHINE, workload) if (c["lane"], c["size"]) == (lane, size) and "resident_s" in c]
+    if not mine:
+        raise NotStored(f"'{workload} {lane} {size}' is not among the results of {GPU_MACHINE}")
+    first = min(mine, key=lambda c: c["resident_s"])
+    return [c for c in mine if c is first or tables.tied(c, first, "resident")]
 
 
 @cache
@@ -65,12 +76,16 @@ def scaled():
     return scale.kept_of(store.Store().folder, GPUS_MACHINE)
 
 
+def scaled_machine():
+    """The newest line that is kept of GPUS_MACHINE."""
+    return [line for line in scale.kept(store.Store().folder) if line["machine"] == GPUS_MACHINE][-1]
+
+
 def scaled_row(words):
-    """The row of "TECHNIQUE WORKERS [cores]" at the experiment's own size, chunks of 10,000."""
+    """The row of "TECHNIQUE WORKERS [cores]" at the experiment's own size and chunks."""
     technique, workers, *kind = words.split()
-    kind = "core" if kind else "GPU"
+    wanted = (technique, int(workers), "core" if kind else "GPU", "strong", scale.STORY_SIZE, scale.STORY_CHUNK)
     for row in scaled()[0]:
-        wanted = (technique, int(workers), kind, "strong", 100_000, 10_000)
         if tuple(row.get(key) for key in ("technique", "workers", "kind", "mode", "size", "chunk")) == wanted:
             return row
     raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
@@ -78,8 +93,7 @@ def scaled_row(words):
 
 def origin(found):
     """Machine, commit and date, in words."""
-    day = found.get("date") or strftime("%Y-%m-%d", gmtime(found["measured_at"][1] / 1000))
-    return f"{found['machine']}, commit {found['commit'][:8]}, {day}"
+    return f"{found['machine']}, commit {found['commit'][:8]}, {found['date']}"
 
 
 def size_label(found):

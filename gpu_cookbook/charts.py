@@ -100,10 +100,12 @@ def by_size(cells, figure="resident"):
 
     title = f"{cells[0]['workload']}, {figure}: time over size{_of(drawn, order)}"
     largest = [mine[-1] for mine in order if mine[-1]["size"] == sizes[-1]]
-    text = f"At {workload.label(sizes[-1])}, {largest[0]['technique']} is the fastest of {len(largest)}"
-    text += f" with {seconds(value(largest[0]))}"
+    text = f"At {workload.label(sizes[-1])} the fastest of {len(largest)}: "
+    text += _fastest(largest, _figure_of(largest[0], figure))
+    text += f", {seconds(value(largest[0]))}"
     numpy = next((cell for cell in largest[1:] if cell["technique"] == "numpy"), None)
-    text += f"; NumPy takes {seconds(value(numpy))}" if numpy else ""
+    what = "NumPy" if figure == "resident" else "NumPy, resident,"
+    text += f"; {what} takes {seconds(value(numpy))}" if numpy else ""
     if marks:
         ends = dict.fromkeys((min(marks, key=marks.get), max(marks, key=marks.get)))
         wins = " to ".join(f"{report.short(float(f'{marks[name][0]:.2g}'))} ({name})" for name in ends)
@@ -179,9 +181,10 @@ def roofline(cells):
         rows.append((Entry(f"{cell['workload']}, {label}"), name, *words, *numbers))
         about = {"operations_per_byte": cell["intensity"], "operations_g_per_s": cell["rate"] / 1e9}
         records.append(_record("roofline", cell, **about, **{tables.COPYING: cell[tables.COPYING]}))
-    best = [max((c for c in found if c["workload"] == w), key=lambda c: c["rate"]) for w in places]
     text = "Operations a second of the fastest: " + "; ".join(
-        f"{c['workload']} {_prefixed(c['rate'])} by {c['technique']}, at {digits(c['intensity'])} a byte" for c in best
+        f"{mine[0]['workload']} {_prefixed(mine[0]['rate'])} by {_fastest(mine)},"
+        f" at {digits(mine[0]['intensity'])} a byte"
+        for mine in _by(found, "workload")
     )
     title = "Operations a second over operations a byte, at the largest size, under each device's copy bandwidth"
     head = ("workload, size", "technique", "lane", "on", "operations a byte", "Gop/s")
@@ -211,9 +214,9 @@ def share_of_limit(cells):
     ]
     keys = ("bandwidth_gb_per_s", "copy_bandwidth_percent", tables.COPYING)
     records = [_record("share_of_limit", c, **{key: c[key] for key in keys}) for c in found]
-    best = [mine[0] for mine in _by(found, "workload")]
     text = "Share of a copy's bandwidth, the best: " + "; ".join(
-        f"{c['workload']} {c['copy_bandwidth_percent']:.0f} % by {c['technique']}" for c in best
+        f"{mine[0]['workload']} {mine[0]['copy_bandwidth_percent']:.0f} % by {_fastest(mine)}"
+        for mine in _by(found, "workload")
     )
     title = "Share of what a copy on the same device moves, at the largest size"
     title += ", the fastest of each framework and lane" * fewer
@@ -417,6 +420,13 @@ def _by(cells, key):
     for cell in cells:
         groups.setdefault(cell[key], []).append(cell)
     return list(groups.values())
+
+
+def _fastest(found, figure=None):
+    """The name of the first, and of those that tie with it."""
+    figure = figure or ("device" if "device_s" in found[0] else "resident")
+    names = [cell["technique"] for cell in found if cell is found[0] or tables.tied(cell, found[0], figure)]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _largest(cells):

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -86,13 +87,15 @@ class Store:
             if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
                 self._fill(cells, stored, name, workload, benchmark, known)
         changed = changed_since(self.root, stored.commit_hash)
+        measured = max(map(int, stored.started_at.values()))
         for cell in cells.values():
             recipe = _recipe(cell["workload"], cell["technique"])
             cell |= {
                 "machine": path.parent.name,
                 "commit": stored.commit_hash,
                 "environment": stored.env_name,
-                "measured_at": (date, max(map(int, stored.started_at.values()))),
+                "measured_at": (date, measured),
+                "date": time.strftime("%Y-%m-%d", time.gmtime(measured / 1000)),
                 "stale": recipe is None or bool(changed & sources(recipe)),
             }
         return [_judged(cell) for cell in cells.values() if cell["status"]]

@@ -32,7 +32,7 @@ FIGURES = {  # figure: its key in a cell, its name in a record, how it is writte
 CI99, QUARTILES = ("ci99_a_s", "ci99_b_s"), ("q1_s", "q3_s")  # of the median, which is the narrower; of the samples
 WRONG = ("failed", "refused")
 RUN = ("machine", "environment", "commit")
-FACTS = (*RUN, "device", "driver", "cuda", "clock")
+FACTS = (*RUN, "date", "device", "driver", "cuda", "clock")
 COPYING = "device_copy_bandwidth_gb_per_s"
 CELL = ("workload", "technique", "framework", "lane", "math", "size", "status", "reason", "stale", "versions", COPYING)
 LEGEND = (
@@ -239,7 +239,8 @@ def _spread(cell, figure, ends):
     return found if all(end is not None and math.isfinite(end) for end in found) else None
 
 
-def _tied(cell, best, figure):
+def tied(cell, best, figure):
+    """Whether the middle halves of their samples overlap."""
     # Not the intervals of the medians: of ten thousand calls in one process they are narrower than what the next
     # process differs by, and of three calls they reach from nothing to several times the median.
     a, b = _spread(cell, figure, QUARTILES), _spread(best, figure, QUARTILES)
@@ -253,7 +254,7 @@ def _ranks(cells, figure):
     ranks = {}
     for lane in _grouped([cell for cell in cells if cell["ranked"] and _value(cell, figure) is not None], "lane"):
         best = min(lane, key=lambda cell: _value(cell, _timed(cell, figure)))
-        first = [cell["technique"] for cell in lane if cell is best or _tied(cell, best, figure)]
+        first = [cell["technique"] for cell in lane if cell is best or tied(cell, best, figure)]
         ranks |= dict.fromkeys(first, "tie" if len(first) > 1 else "best")
     return ranks
 
@@ -354,10 +355,10 @@ def reasons_of(cells):
 
 
 def source_of(cells, others):
-    """The cells' machine and commit, and their environment where not all have the same."""
+    """The cells' machine, commit and date, and their environment where not all have the same."""
     same = len({cell.get("environment") for cell in (*cells, *others)}) < 2
     facts = _facts(cells)
-    return ", ".join(facts[key] for key in RUN if key in facts and not (same and key == "environment"))
+    return ", ".join(facts[key] for key in (*RUN, "date") if key in facts and not (same and key == "environment"))
 
 
 def _facts(cells):

@@ -18,7 +18,8 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import nbformat
 import pytest
 
-from gpu_cookbook import catalogue, machine, show
+from gpu_cookbook import catalogue, machine, show, store
+from gpu_cookbook.report import digits
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -33,6 +34,8 @@ KINDS = (  # a page of each kind
     "scaling.html",
     "scale-out/index.html",
     "how-we-measure.html",
+    "measure.html",
+    "moving.html",
     "command.html",
     "api.html",
 )
@@ -147,18 +150,46 @@ def test_no_figure_of_a_page_is_typed():
         assert not re.findall(r"\d\s?(?:ms|µs|s|×(?! \d)|GB/s)(?=[\s.,:;)]|$)", text), path.name
 
 
+def test_no_heading_is_lost_in_a_paragraph(site):
+    for name in pages(site):
+        prose = re.sub(r"<pre.*?</pre>|<script.*?</script>", "", (site / name).read_text(encoding="utf-8"), flags=re.S)
+        assert not re.search(r"#{2,} [A-Z]", prose), name
+
+
+def test_speedups_are_against_numpy_on_the_same_machine(site):
+    page = (site / "recipes" / "matmul.html").read_text(encoding="utf-8")
+    rows = {tuple(re.findall(r"<p>(.*?)</p>", re.sub(r"</?a.*?>|</?span.*?>", "", row))) for row in page.split("<tr")}
+    cells, _ = store.select(store.Store().load()[0])
+    for name in {cell["machine"] for cell in cells}:
+        numpy, torch = (
+            next(c for c in cells if (c["machine"], c["workload"], c["technique"]) == (name, "matmul", technique))
+            for technique in ("numpy", "torch")
+        )
+        assert numpy["size"] == torch["size"] == 200
+        ratio = digits(numpy["resident_s"] / torch["resident_s"])
+        assert any(row[:2] == (name, "200×200×200") and row[3] == ratio for row in rows if len(row) > 3), (name, ratio)
+
+
+def test_what_readme_links_to_is_there():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert len(links) > 20 and not [link for link in links if link and not (ROOT / link).exists()]
+
+
 def test_a_figure_that_is_not_stored_is_an_error(tmp_path):
     (tmp_path / "conf.py").write_text(
         f"import sys\nsys.path[:0] = [{str(DOCS)!r}]\nextensions = ['myst_parser', 'figures']\n", encoding="utf-8"
     )
-    (tmp_path / "index.md").write_text("# T\n\n{time}`multiply cuppy` {ratio}`multiply cupy / multiply numpy 7`\n")
+    (tmp_path / "index.md").write_text(
+        "# T\n\n{time}`multiply cuppy 7` {ratio}`multiply cupy 40_000 / multiply numpy 7`\n"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", tmp_path, tmp_path / "out"],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 1
-    assert "'multiply cuppy' is not among the results" in done.stderr and "numpy 7" in done.stderr
+    assert "'multiply cuppy 7' is not among the results" in done.stderr and "numpy 7" in done.stderr
 
 
 def test_examples_of_the_api():

@@ -1,11 +1,12 @@
 // Tables sort by a click on a column's head; the form .filters hides rows of other frameworks and lanes; and what the
 // theme leaves out for keyboards and screen readers.
 
-const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1 };
+const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1, M: 1e6 };
 
 function value(cell, numbers) {
   const text = cell.textContent.trim();
   if (!numbers) return text.toLowerCase();
+  if (text.startsWith(">")) return Infinity; // not even at the largest size
   const found = text.replace(/,/g, "").match(/(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*(\S*)/);
   return found ? parseFloat(found[1]) * (UNITS[found[2]] ?? 1) : null;
 }
@@ -24,6 +25,7 @@ function sort(table, column, descending) {
 
 function sortable(table) {
   const heads = [...table.tHead.rows[0].cells];
+  if (!heads.some((head) => head.classList.contains("r"))) return; // sentences have no order
   heads.forEach((head, column) => {
     if (!head.textContent.trim()) return;
     const button = document.createElement("button");
