@@ -33,13 +33,14 @@ EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
 PIPE_WIDTH = 160  # characters, where the output is not a terminal: a file has no edge
 
 
-class Format(enum.StrEnum):
-    """How a comparison is written."""
+class TableFormat(enum.StrEnum):
+    """How results are written: those of a comparison, and stored ones."""
 
     table = "table"
     markdown = "markdown"
     csv = "csv"
     json = "json"
+    html = "html"
 
 
 class Lane(enum.StrEnum):
@@ -54,16 +55,6 @@ def main():
     """The same workloads in every Python GPU framework: see them, check them, measure them side by side."""
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)  # as Ctrl-C: what was measured is kept, no process left
-
-
-class TableFormat(enum.StrEnum):
-    """How stored results are written."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
-    html = "html"
 
 
 Workloads = Annotated[
@@ -247,7 +238,7 @@ def compare(
             "Without it the headline sizes; without a GPU the two smaller ones.",
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to write the result.")] = Format.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to write the result.")] = TableFormat.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
     save: Annotated[
         bool, typer.Option("--save", help="Keep the cells in asv's files, under benchmarks/results, as they come.")
@@ -321,7 +312,7 @@ def compare(
     if output:
         output.write_text(text, encoding="utf-8")
         print(f"{len(cells)} cells written to {output}", file=sys.stderr)
-    elif form is Format.table:
+    elif form is TableFormat.table:
         out = console()
         out.print(report.tables(cells, out.width))
     else:
@@ -381,6 +372,7 @@ def tables(
 
 @app.command()
 def scale(
+    context: typer.Context,
     engine: Annotated[
         list[str] | None,
         typer.Option("--engine", metavar="E", help="Only this engine: dask, ray, …, or a technique. Can be repeated."),
@@ -410,8 +402,10 @@ def scale(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the scaling into it: .png, .svg or .pdf.")
     ] = None,
-    save: Annotated[
-        str | None, typer.Option(metavar="M", help="Keep the rows in benchmarks/results, for a machine of this name.")
+    save: Annotated[bool, typer.Option("--save", help="Keep the rows in benchmarks/results.")] = False,
+    machine_name: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="M", help="With --save: this machine's name there. Else the host's."),
     ] = None,
     stored: Annotated[
         str | None, typer.Option(metavar="M", help="Measure nothing: show what is kept of this machine.")
@@ -421,23 +415,30 @@ def scale(
 
     One array for all workers, the same whatever their number (strong scaling). Each recipe and number of workers has a
     process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
-    stops all workers and shows what was measured. Exits with 1 if a row failed.
+    stops all workers, shows what was measured, and keeps it with --save. Exits with 1 if a row failed.
     """
     from gpu_cookbook import scale as experiment  # more imports than 'list' can afford
     from gpu_cookbook import store
 
+    if machine_name is not None and not save:
+        fail("--machine belongs to --save: gpu-cookbook scale --save --machine …")
     try:
         if plot:
             experiment.drawable(plot)
         if stored is not None:
+            useless = [
+                option.opts[0]
+                for option in context.command.params
+                if option.name not in ("stored", "form", "plot") and context.params.get(option.name)
+            ]
+            if useless:
+                fail(f"--stored shows all that is kept, and measures nothing: leave {', '.join(useless)} out.")
             rows, heading = experiment.kept_of(store.Store().folder, stored)
             write_tables(experiment.drawn(rows, heading), form)
             if plot:
                 experiment.plot(rows, plot, heading.strip(". "))
             return
-        keeper = None if save is None else store.Store()
-        if keeper:
-            store.Writer(keeper, save)  # refuses what is not committed, and a wrong name
+        writer = store.Writer(store.Store(), machine_name) if save else None
         addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
         if addresses and (cores or gpus or weak):
             fail(
@@ -449,16 +450,13 @@ def scale(
         on_gpus = counts("--gpus", gpus, available, "GPUs") if gpus else experiment.doublings(available)
         here = len(os.sched_getaffinity(0))
         on_cores = counts("--cores", cores, here, "cores") if cores else sorted({1, here})
-        runs, rows = experiment.plan(chosen, on_cores, on_gpus, addresses)
+        behind = {framework: experiment.join(framework, at) for framework, at in addresses.items()}
+        runs, rows = experiment.plan(chosen, on_cores, on_gpus, addresses, behind)
         if not runs:
             why = "; ".join(dict.fromkeys(row["reason"] for row in rows))
             raise experiment.Impossible(f"Nothing to run here{': ' + why if why else ''}.")
-        for at in addresses.values():
-            experiment.reachable(at)
-        if any(run.kind == "GPU" for run in runs):
-            used = [gpu.index for gpu in machine.gpus()][: max(on_gpus)]
-            experiment.free(used, side, chunk)
-    except (experiment.Impossible, store.StoreError) as error:
+        experiment.free(runs, side, weak, chunk)
+    except (experiment.Impossible, OSError) as error:  # StoreError is one
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
@@ -476,11 +474,15 @@ def scale(
             interrupted = True
             runner.stop_all()
     rows = experiment.complete(experiment.disagreements(rows))
-    if keeper and not interrupted:
-        experiment.keep(keeper.folder, rows, save, store.git(keeper.root, "rev-parse", "HEAD"))
     write_tables(experiment.drawn(rows), form)
     failed = sum(row["status"] == "failed" for row in rows)
     print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    if writer:
+        try:
+            experiment.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
+        except OSError as error:
+            print(f"The rows are not kept: {error}", file=sys.stderr)
+            failed += 1
     if plot:
         try:
             experiment.plot(rows, plot, machine.processor())
@@ -533,13 +535,17 @@ def writer_for(save, machine_name, resume, sizes):
 
 def written(cells, form, to_file):
     """The comparison as text; a table only for a file, since a terminal gets its colours."""
-    if form is Format.table:
+    if form is TableFormat.table:
         if not to_file:
             return ""
         plain = Console(width=PIPE_WIDTH, record=True, file=io.StringIO())
         plain.print(report.tables(cells, PIPE_WIDTH))
         return plain.export_text()
-    return {Format.markdown: report.markdown, Format.csv: report.as_csv, Format.json: report.as_json}[form](cells)
+    if form is TableFormat.html:
+        from gpu_cookbook import html  # draws: more imports than 'list' can afford
+
+        return html.comparison(cells, html.facts_here())
+    return {"markdown": report.markdown, "csv": report.as_csv, "json": report.as_json}[form](cells)
 
 
 def sizes_of(workload, words):

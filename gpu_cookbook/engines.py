@@ -12,6 +12,7 @@ from gpu_cookbook import measure
 
 MANY = 20  # tasks a worker, from which the time of one more follows
 PAYLOAD = 32_000_000  # bytes that go to one task
+SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
 
 
 def nothing(payload=None):
@@ -39,7 +40,8 @@ def dask_futures(module, workers):
 
     def rounds(n, payload=None):
         if payload is not None:
-            payload = client.scatter(payload)  # as Dask advises: an argument goes through the scheduler
+            # As Dask advises: an argument goes through the scheduler. A hash would take longer than the way.
+            payload = client.scatter(payload, hash=False)
         client.gather([client.submit(nothing, payload, pure=False) for _ in range(n)])
 
     return rounds
@@ -156,8 +158,21 @@ def cost(technique, module, workers):
         found["task_s"] = (median(many) - found["round_s"]) / (many - workers)
     # Threads move nothing; nor does joblib, which computes for one worker in the process that asks.
     if make not in (ranks, *IN_PROCESS) and (make is not joblib_processes or workers > 1):
-        found["byte_s"] = (median(1, np.zeros(PAYLOAD, np.uint8)) - median(1)) / PAYLOAD
+        payload = np.ones(PAYLOAD, np.uint8)  # zeros would be one page of memory again and again
+        found["byte_s"] = (median(1, payload) - median(1)) / PAYLOAD
     return {name: value if value > 0 else None for name, value in found.items()}  # less than nothing: noise
+
+
+def warm_up(recipe, workers):
+    """Rounds of tiny tasks before the first that counts: they compile in every process, and start CUDA on every GPU.
+    Ray's tasks are in any process, with any GPU: 4 processes had met each of 4 GPUs after 8 to 30 rounds."""
+    _, make = ENGINES.get(recipe.technique, (None, None))
+    return 15 * workers if make is ray_tasks and resource(recipe) == "GPU" else 5
+
+
+def resource(recipe):
+    """What each worker of a recipe needs one of, as Ray calls it."""
+    return "CPU" if recipe.runs_on == "CPU" else "GPU"
 
 
 def dask_places():
@@ -167,14 +182,36 @@ def dask_places():
     return set(distributed.default_client().scheduler_info(n_workers=-1)["workers"])
 
 
-def places(framework):
-    """What works for the running engine: Dask's workers, Ray's GPUs or else cores."""
+def places(framework, kind):
+    """How many workers of the running engine have a CPU, or a GPU."""
     if framework == "Dask":
-        return dask_places()
+        import distributed
+
+        return len(dask_places()) if kind == "CPU" else sum(distributed.default_client().run(sees_gpu).values())
     import ray
 
-    resources = ray.cluster_resources()
-    return range(int(resources.get("GPU") or resources["CPU"]))
+    return int(ray.cluster_resources().get(kind, 0))
+
+
+def held(framework, kind):
+    """How many of them others keep for themselves, as they can in Ray."""
+    if framework == "Dask":
+        return 0
+    import ray
+
+    return places(framework, kind) - int(ray.available_resources().get(kind, 0))
+
+
+def sees_gpu():
+    """Whether CUDA has a GPU for this process, which may have no package to ask."""
+    import ctypes
+
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int()
+    return not cuda.cuInit(0) and not cuda.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
 
 
 def ray_losses():
@@ -225,13 +262,3 @@ def dashboard():
     except ValueError:
         return None
     return client.dashboard_link if client.scheduler_info()["services"].get("dashboard") else None
-
-
-def connection_lost():
-    """Whether Dask's scheduler is gone."""
-    import distributed
-
-    try:
-        return distributed.default_client().status != "running"
-    except ValueError:
-        return True

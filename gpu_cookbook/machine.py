@@ -1,5 +1,6 @@
 """What this machine has, seen without importing any framework."""
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -103,14 +104,17 @@ def device_memory():
 
 
 def processes_on_gpus():
-    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included."""
+    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included; []
+    where NVML does not tell."""
     found = []
     for gpu in gpus():
-        handle = pynvml.nvmlDeviceGetHandleByIndex(gpu.index)
+        processes = []
+        with contextlib.suppress(pynvml.NVMLError):
+            processes = pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(gpu.index))
         found.append(
             [
                 f"process {process.pid} ({_program_of(process.pid)}, {(process.usedGpuMemory or 0) / 1e9:.1f} GB)"
-                for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+                for process in processes
             ]
         )
     return found
@@ -212,14 +216,19 @@ def obstacle(recipe):
     """Why this recipe cannot run here, in one line, or None."""
     if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
         return "needs an NVIDIA GPU, and none is found here"
-    missing = [package for package in recipe.packages if not installed(package)]
-    if missing:
-        return f"{', '.join(missing)} not installed: {install_command(recipe)}"
+    if missing(recipe):
+        return missing(recipe)
     if recipe.needs and not program(recipe.needs):
         return f"needs {recipe.needs} on PATH: gpu-cookbook doctor says how to get it"
     if recipe.runs_on == "OpenCL device" and not opencl_drivers():
         return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
     return None
+
+
+def missing(recipe):
+    """Which of its packages are not installed, and how to install them, or None."""
+    packages = [package for package in recipe.packages if not installed(package)]
+    return f"{', '.join(packages)} not installed: {install_command(recipe)}" if packages else None
 
 
 def install_command(recipe):

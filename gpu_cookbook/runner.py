@@ -20,6 +20,11 @@ START_LIMIT = 300  # seconds to import, start engines and compile, before the fi
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray stops its own ones
 MARK = "GPU_COOKBOOK_WORKER"  # the variable by which the processes of a worker are found
+GIVE_UP = {  # how long a client looks for an engine that went away, and is not ours: 30, 60 and 20 s by itself
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+    "RAY_NUM_REDIS_GET_RETRIES": "3",
+}
 
 
 def cell(recipe, size, status, reason=None, device=None, **figures):
@@ -132,7 +137,7 @@ class Process:
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
         _running.add(self)
-        settings = environment(self.folder)
+        settings = (GIVE_UP if self.job.get("address") else {}) | environment(self.folder)
         if self.gpus is not None:
             settings |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus))}
         with Path(self.folder, "stderr").open("wb") as errors, _only(self.cores):
@@ -168,7 +173,7 @@ class Process:
             *lines, buffer = (buffer + block).split(b"\n")
             for line in lines:
                 message = json.loads(line)
-                if {"cell", "device", "engine"} & message.keys():
+                if {"cell", "device", "engine", "imported"} & message.keys():
                     measuring = True
                 deadline = time.monotonic() + (limit if measuring else first_limit)
                 yield message

@@ -4,6 +4,7 @@ A row is one recipe on a number of workers, cores or GPUs, at one size: strong, 
 where each has that many rows. The recipes and the sizes are those of recipes/random_subset_mean.
 """
 
+import itertools
 import json
 import math
 import os
@@ -18,10 +19,13 @@ from gpu_cookbook.report import digits, seconds
 WORKLOAD = "random_subset_mean"
 PROBLEM = ("rows", "columns", "chunk")
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # of the recipes that scale
-SAME = 1e-12  # of the mean: so near are all answers of the tuned lane, which average the same samples
 CONTEXT = 2e9  # bytes of a GPU's memory: CUDA's context, cuRAND's states, NCCL's buffers (0.5 to 1.6 were seen)
-ANSWER_LIMIT = 3  # seconds until a scheduler must have taken a connection
-JOIN_LIMIT = 30  # seconds, imports among them, until it must have talked to us
+ANSWER_LIMIT = 3  # seconds until an engine that runs already must have taken a connection
+JOIN_LIMIT = 5  # seconds until it must have said what works for it
+START = {  # how it is started, on this machine only
+    "Dask": "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787",
+    "Ray": "docs/scale-out/ray.md has the commands",
+}
 FILE = "scale.jsonl"
 
 
@@ -70,16 +74,24 @@ def recipes(names=(), lane=None, address_of=None):
     return mine
 
 
-def plan(chosen, cores, gpus, addresses):
-    """(runs, skipped rows): each recipe on each number of workers. NumPy uses one core, and a recipe without an engine
-    that runs already has no address."""
+def plan(chosen, cores, gpus, addresses, behind):
+    """(runs, skipped rows): each recipe on each number of workers; NumPy uses one core. Once, on all that there are
+    ``behind`` it, where its framework has an address; Impossible, where others hold some of them."""
     runs, skipped = [], []
     for recipe in chosen:
-        obstacle = machine.obstacle(recipe)
+        address = addresses.get(recipe.framework)
+        obstacle = machine.missing(recipe) if address else machine.obstacle(recipe)
+        if address and not obstacle:
+            kind = engines.resource(recipe)
+            workers, held = behind[recipe.framework][kind]
+            if held:
+                raise Impossible(f"Others hold {held} of {workers} {kind}s behind {address}: wait for their end.")
+            if not workers:
+                obstacle = f"no {kind} behind {address}"
         if obstacle:
             skipped.append(row(Run(recipe, None), None, "skipped", obstacle))
-        elif recipe.framework in addresses:
-            runs.append(Run(recipe, None, addresses[recipe.framework]))
+        elif address:
+            runs.append(Run(recipe, None, address))
         elif recipe.runs_on == "CPU":
             runs += [Run(recipe, n) for n in cores if n == 1 or recipe.technique != "numpy"]
         else:
@@ -120,35 +132,58 @@ def row(run, mode, status, reason=None, **figures):
 # ---- What must be so before anything is measured.
 
 
-def reachable(address):
-    """Impossible, where nobody takes a connection at tcp://host:port or host:port."""
+def touch(address):
+    """OSError, where nobody takes a connection at tcp://host:port or host:port; ValueError, where that is neither."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if not (parts.hostname and parts.port):
+        raise ValueError(address)
+    socket.create_connection((parts.hostname, parts.port), ANSWER_LIMIT).close()
+
+
+def gone(address):
+    """That nobody takes a connection there any more, in words; else None."""
     try:
-        host, port = parts.hostname, parts.port
+        touch(address)
+    except OSError as error:
+        return f"what ran at {address} went away ({error.strerror or error})"
+
+
+def join(framework, address):
+    """{"CPU": (workers, those that others hold), "GPU": …} of an engine that runs already, asked in its own protocol.
+    Impossible, where none is there."""
+    try:
+        touch(address)
     except ValueError:
-        host = port = None
-    if not host or not port:
         raise Impossible(
             f"'{address}' is no address: tcp://127.0.0.1:8786 is one of a scheduler, 127.0.0.1:6379 of Ray."
-        )
-    try:
-        socket.create_connection((host, port), ANSWER_LIMIT).close()
-    except OSError as error:
-        how = "dask scheduler --host 127.0.0.1" if parts.scheme and "://" in address else "ray start --head"
-        raise Impossible(
-            f"Nothing answers at {address} ({error.strerror or error}). Start it first, or give another address: {how}"
         ) from None
+    except OSError as error:
+        raise Impossible(
+            f"Nothing answers at {address} ({error.strerror or error}). Start it first, or give another address: "
+            f"{START[framework]}"
+        ) from None
+    with runner.Process({"action": "join", "framework": framework, "address": address}) as process:
+        *_, last = process.messages(runner.START_LIMIT, JOIN_LIMIT)
+    if "ending" in last:
+        raise Impossible(f"What is at {address} cannot be used as {framework} can: {last['ending']}")
+    if not any(workers for workers, _ in last["behind"].values()):
+        raise Impossible(f"Nobody works behind {address} yet: start workers first.")
+    return last["behind"]
 
 
-def free(gpus, size, chunk):
-    """Impossible, where one of these GPUs is taken by someone else or has too little memory free for the work."""
-    chunk = chunk or catalogue.workload_module(WORKLOAD).chunk(size)
-    needed = 3 * 8 * chunk**2 + CONTEXT  # samples, subset and what the generator needs, as the workload counts
-    for gpu, (used, left), others in zip(
-        machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True
-    ):
-        if gpu.index not in gpus:
-            continue
+def free(runs, size, weak, chunk):
+    """Impossible, where a GPU of these runs is taken by someone else or has too little memory free for the work."""
+    mine = [run for run in runs if run.kind == "GPU"]
+    chunks = [  # nothing is stored in the tuned lane
+        min(side, rows) * min(side, columns)
+        for run in mine
+        if run.recipe.lane != "tuned"
+        for rows, columns, side in problems(size, run.workers, weak, chunk).values()
+    ]
+    needed = 3 * 8 * max(chunks, default=0) + CONTEXT  # samples, subset, the generator's own, as the workload counts
+    most = max((run.workers for run in mine), default=0)
+    every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
+    for gpu, (used, left), others in itertools.islice(every, most):
         if others:
             raise Impossible(
                 f"GPU {gpu.index} ({gpu.name}) is taken by someone else: {', '.join(others)}. Wait for their end, or "
@@ -171,6 +206,10 @@ def measure(run, size, weak, chunk, say=lambda text: None):
     """
     modes = problems(size, run.workers, weak and run.workers and run.workers > 1, chunk)
     left = [{"mode": mode, "size": size, **dict(zip(PROBLEM, problem, strict=True))} for mode, problem in modes.items()]
+    away = run.address and gone(run.address)
+    if away:
+        yield from (row(run, status="failed", reason=away, **problem) for problem in left)
+        return
     job = {
         "action": "scale",
         "path": str(run.recipe.path),
@@ -186,8 +225,7 @@ def measure(run, size, weak, chunk, say=lambda text: None):
     start_s = reason = None
     costed = False
     with runner.Process(job, **restriction) as process:
-        start_limit = JOIN_LIMIT if run.address else runner.START_LIMIT
-        for message in process.messages(start_limit, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
+        for message in process.messages(runner.START_LIMIT, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
             if "engine" in message:
                 start_s = message["engine"]["start_s"]
                 run = replace(run, workers=message["engine"]["workers"])
@@ -195,6 +233,8 @@ def measure(run, size, weak, chunk, say=lambda text: None):
                     say(f"{run.recipe.technique}: the dashboard is at {message['engine']['dashboard']}")
             elif "answer" in message:
                 answer = message["answer"] | left.pop(0) | {"start_s": start_s}
+                if answer["status"] == "failed" and run.address:
+                    answer["reason"] = gone(run.address) or answer["reason"]
                 yield row(run, **answer)
             elif "cost" in message:
                 costed = True
@@ -202,8 +242,8 @@ def measure(run, size, weak, chunk, say=lambda text: None):
                     yield row(run, "empty", "ok", **message["cost"])
             else:
                 reason = reason or message["ending"]
-    if reason and run.address and start_s is None:
-        reason = f"cannot use what is at {run.address}: {reason}"
+    if reason and run.address:
+        reason = gone(run.address) or reason
     for problem in left:
         yield row(run, status="failed", reason=reason, **problem)
     if reason and not left:
@@ -212,18 +252,26 @@ def measure(run, size, weak, chunk, say=lambda text: None):
 
 def disagreements(rows):
     """Marks as failed what does not belong in the tuned lane: its recipes average the same samples, so that all have
-    the same mean. The one that most have is taken for right."""
+    the same mean. The one that more than half have is taken for right; where there is none, none of them is."""
     groups = {}
     for each in rows:
         if each["lane"] == "tuned" and each["status"] == "ok" and each["mode"] != "empty":
             groups.setdefault((each["rows"], each["columns"]), []).append(each)
     for mine in groups.values():
-        middle = sorted(each["mean"] for each in mine)[len(mine) // 2]
+        means = sorted(each["mean"] for each in mine)
+        middle = means[len(means) // 2]  # is one of them, if more than half are the same
+        if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
+            fault = f"the tuned lane has means from {means[0]!r} to {means[-1]!r}, and none that more than half have"
+        else:
+            fault = f"the others of the tuned lane have the mean {middle!r}"
+            mine = [each for each in mine if not alike(each["mean"], middle)]
         for each in mine:
-            if abs(each["mean"] - middle) > SAME * abs(middle):
-                fault = f"{each['mean']!r}, where the others of the tuned lane have {middle!r}"
-                each |= {"status": "failed", "reason": fault}
+            each |= {"status": "failed", "reason": f"{each['mean']!r}, where {fault}"}
     return rows
+
+
+def alike(mean, other):
+    return abs(mean - other) <= engines.SAME * abs(other)
 
 
 # ---- What they come to.
@@ -279,7 +327,7 @@ def drawn(rows, heading=""):
             sized = [each for each in mine if each["size"] == size]
             if mode == "weak":
                 sized += [o for o in rows if is_base(o, sized)]
-            sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"]))
+            sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"] or 0))
             label = catalogue.workload_module(WORKLOAD).label(size)
             entries = [tuple(map(tables.Entry, words(each))) for each in sized]
             title = f"{TITLES[mode]} {label}{heading}"
@@ -395,8 +443,12 @@ def drawable(path):
         raise Impossible("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
         raise Impossible(f"'{path.suffix}' is no kind of drawing: name a file in .png, .svg or .pdf.")
-    if not path.parent.is_dir():
-        raise Impossible(f"There is no folder {path.parent} to draw into.")
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise Impossible(
+            f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+        ) from None
 
 
 def plot(rows, path, title):
@@ -458,6 +510,8 @@ def keep(folder, rows, name, commit):
     """Adds a line to FILE: the rows, and where they come from."""
     nvidia = machine.nvidia()
     measured = [each for each in rows if each["status"] != "skipped"]
+    if not measured:
+        return
     modules = sorted(
         {
             module
@@ -483,9 +537,12 @@ def keep(folder, rows, name, commit):
 
 def kept_of(folder, name):
     """(rows, heading) of what was kept last of a machine, each row once: the newest of its problem and recipe."""
-    mine = [line for line in kept(folder) if line["machine"] == name]
+    lines = kept(folder)
+    if not lines:
+        raise Impossible(f"Nothing is kept yet: gpu-cookbook scale --save --machine {name}")
+    mine = [line for line in lines if line["machine"] == name]
     if not mine:
-        names = sorted({line["machine"] for line in kept(folder)})
+        names = sorted({line["machine"] for line in lines})
         raise Impossible(f"Nothing is kept of '{name}'. There are: {', '.join(names)}.")
     rows = {}
     for line in mine:
@@ -493,21 +550,33 @@ def kept_of(folder, name):
             key = [each.get(k) for k in ("technique", "kind", "workers", "mode", "size", "chunk")]
             rows[*key] = each | {"machine": name, "commit": line["commit"], "date": line["date"]}
     commits = dict.fromkeys(each["commit"][:8] for each in rows.values())
-    return complete(list(rows.values())), f". {name}, {', '.join(commits)}"
+    return complete(disagreements(list(rows.values()))), f". {name}, {', '.join(commits)}"
+
+
+def whole(each):
+    """Whether a kept row has all that is shown of it."""
+    if not isinstance(each, dict):
+        return False
+    wanted = ["technique", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
+    if each.get("mode") != "empty":
+        wanted += ["size", *PROBLEM]
+    if each.get("status") == "ok":
+        wanted += ["round_s"] if each.get("mode") == "empty" else ["time_s", "q1_s", "q3_s", "mean", "start_s"]
+    return each.keys() >= set(wanted)
 
 
 def kept(folder):
-    """The lines of FILE; Impossible where there is none, or one that cannot be read."""
+    """The lines of FILE; Impossible where one cannot be read."""
     path = folder / FILE
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for number, line in enumerate(lines, 1):
             if not (isinstance(line, dict) and line.keys() >= {"machine", "date", "commit", "rows"}):
                 raise ValueError(f"line {number} is none of 'scale --save'")
+            if not (isinstance(line["rows"], list) and all(map(whole, line["rows"]))):
+                raise ValueError(f"line {number} has rows that are none of 'scale --save'")
     except FileNotFoundError:
-        lines = []
+        return []
     except ValueError as error:
         raise Impossible(f"{path} cannot be read ({error}): mend it, or move it away.") from None
-    if not lines:
-        raise Impossible("Nothing is kept yet: gpu-cookbook scale --save")
     return lines

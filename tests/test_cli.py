@@ -195,7 +195,7 @@ def test_first_result_is_the_sum_of_its_parts(compared):
             assert cell["first_result_s"] == pytest.approx(sum(parts))
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
+@pytest.mark.parametrize("form", ["table", "markdown", "csv", "html"])
 def test_compare_in_every_format_and_into_a_file(form, tmp_path):
     file = tmp_path / "result"
     arguments = ("compare", "random_subset_mean", "-t", "torch", "-s", "200", "--format", form)
@@ -207,6 +207,13 @@ def test_compare_in_every_format_and_into_a_file(form, tmp_path):
         assert [row["size"] for row in csv.DictReader(io.StringIO(text))] == ["200", "200"]
     else:
         assert "200²" in text and "Medians." in text
+
+
+def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
+    out, _ = cookbook("compare", "increment", "-t", "numpy", "-s", "1000", "-s", "2**62", "--format", "html")
+    assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")
+    assert machine.processor() in out and re.search(r"Date: \d{4}-\d\d-\d\d", out) and "numpy 2" in out
+    assert "first result: a fresh process" in out and "GB of host memory" in out  # a chart; why a size was skipped
 
 
 def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():

@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,20 +16,47 @@ import uuid
 from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import distributed
 import psutil
+import pynvml
 import pytest
 import typer.testing
 from test_store import clone  # noqa: F401 - a fixture
 
-from gpu_cookbook import catalogue, cli, machine, runner, scale
+from gpu_cookbook import catalogue, cli, engines, machine, measure, runner, scale
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 RECIPES = [r for r in catalogue.choose(["random_subset_mean"]) if r.runs_on == "CPU"]
 NO_OTHER = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+def marked(mark):
+    """All processes that inherited this mark."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(OURS) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def at_work(processes, words):
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if words in command(process) and process.memory_info().rss > 260e6:
+                return process
+    return None
+
+
+def command(process):
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 class Run:
@@ -57,20 +83,14 @@ class Run:
 
     def family(self):
         """The command's process and all that came of it."""
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get(OURS) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+        return marked(self.mark)
 
     def at_work(self, words):
         """One of the processes with these words in their command line, as soon as it holds a chunk of 5,000²."""
         while self.popen.poll() is None:
-            for process in self.family():
-                with contextlib.suppress(psutil.Error):
-                    if words in " ".join(process.cmdline()) and process.memory_info().rss > 260e6:
-                        return process
+            process = at_work(self.family(), words)
+            if process:
+                return process
             time.sleep(0.02)
         raise AssertionError(f"no '{words}' was seen at work: {self.popen.communicate()}")
 
@@ -103,23 +123,19 @@ def plain(text):
 @pytest.fixture(scope="module")
 def scaled():
     """One run of everything: its rows, what it said, and what its workers' processes were seen to be, run by run."""
-    seen = defaultdict(lambda: {"cores": set(), "processes": defaultdict(set), "at once": 0})
+    seen = defaultdict(lambda: {"cores": set(), "processes": defaultdict(set)})
     done = threading.Event()
     with Run("--size", "4000", "--cores", "1,2", "--weak", "--format", "json") as run:
 
         def watch():
             while not done.wait(0.1):
-                at_once = defaultdict(int)
                 for process in run.family():
                     with contextlib.suppress(psutil.Error, KeyError):
-                        folder, command = process.environ()[runner.MARK], " ".join(process.cmdline())
+                        folder, line = process.environ()[runner.MARK], command(process)
                         seen[folder]["cores"].add(len(process.cpu_affinity()))
-                        at_once[folder] += command.startswith("ray::chunk_sum")
                         for words in ("spawn_main", "popen_loky_posix"):
-                            if words in command:
+                            if words in line:
                                 seen[folder]["processes"][words].add(process.pid)
-                for folder, count in at_once.items():
-                    seen[folder]["at once"] = max(seen[folder]["at once"], count)
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -183,7 +199,18 @@ def test_a_core_has_one_process(scaled, cores):
     assert len(scaled.seen["multiprocessing", cores]["processes"]["spawn_main"]) == cores
     assert len(scaled.seen["dask_processes", cores]["processes"]["spawn_main"]) == cores
     assert len(scaled.seen["joblib", cores]["processes"]["popen_loky_posix"]) == (0 if cores == 1 else 2)
-    assert scaled.seen["ray", cores]["at once"] <= cores
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_ray_has_a_task_a_core_at_a_time(cores):
+    """Looked at 20 times while its tasks take a second or so."""
+    most = 0
+    with Run("--engine", "ray", "--size", "20000", "--cores", str(cores)) as run:
+        run.at_work("ray::chunk_sum")
+        for _ in range(20):
+            most = max(most, sum(command(process).startswith("ray::chunk_sum") for process in run.family()))
+            time.sleep(0.1)
+    assert most == cores
 
 
 def test_a_dashboard_is_named_at_once(scaled):
@@ -259,6 +286,12 @@ def test_a_tuned_row_that_disagrees_is_failed_and_says_both_values():
     assert repr(11 + 1e-9) in checked[1]["reason"] and "11.0" in checked[1]["reason"]
 
 
+def test_where_none_is_of_more_than_half_all_tuned_rows_are_failed():
+    rows = [row(TUNED[0]), row(TUNED[1], mean=12.0)]
+    assert {each["status"] for each in scale.disagreements(rows)} == {"failed"}
+    assert all("11.0" in each["reason"] and "12.0" in each["reason"] for each in rows)
+
+
 def test_tuned_rows_may_differ_by_their_last_digits():
     rows = [row(technique) for technique in TUNED]
     rows[1]["mean"] += 5e-12
@@ -326,7 +359,7 @@ def recipe(technique):
 
 
 def test_a_plan_has_each_recipe_on_each_number_of_cores():
-    runs, skipped = scale.plan([recipe("numpy"), recipe("joblib")], [1, 2], [], {})
+    runs, skipped = scale.plan([recipe("numpy"), recipe("joblib")], [1, 2], [], {}, {})
     assert [(run.recipe.technique, run.on) for run in runs] == [
         ("numpy", "1 core"),
         ("joblib", "1 core"),
@@ -337,19 +370,50 @@ def test_a_plan_has_each_recipe_on_each_number_of_cores():
 
 def test_a_plan_has_each_recipe_on_each_number_of_gpus(monkeypatch):
     monkeypatch.setattr(machine, "obstacle", lambda recipe: None)
-    runs, _ = scale.plan([recipe("ray_cuda_tuned")], [1, 2], [1, 4], {})
+    runs, _ = scale.plan([recipe("ray_cuda_tuned")], [1, 2], [1, 4], {}, {})
     assert [run.on for run in runs] == ["1 GPU", "4 GPUs"]
 
 
-def test_a_plan_has_a_recipe_once_behind_an_address():
-    (run,), _ = scale.plan([recipe("ray")], [1, 2], [], {"Ray": "127.0.0.1:6379"})
+def behind_address(monkeypatch, technique, gpus, **behind):
+    """The plan of a recipe behind an address, where everything is installed, on a machine with so many GPUs."""
+    monkeypatch.setattr(machine, "gpus", lambda: GPUS[:gpus])
+    monkeypatch.setattr(machine, "installed", lambda package: True)
+    return scale.plan([recipe(technique)], [1, 2], [1, 2], {"Ray": "127.0.0.1:6379"}, {"Ray": behind})
+
+
+@pytest.mark.parametrize(("technique", "gpus"), [("ray", 0), ("ray", 2), ("ray_cuda", 0), ("ray_cuda", 2)])
+def test_a_plan_has_a_recipe_once_behind_an_address_that_has_what_it_needs(technique, gpus, monkeypatch):
+    (run,), skipped = behind_address(monkeypatch, technique, gpus, CPU=(4, 0), GPU=(1, 0))
     assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", None, "worker")
+    assert skipped == []
+
+
+@pytest.mark.parametrize(("technique", "kind"), [("ray", "CPU"), ("ray_cuda", "GPU")])
+def test_a_plan_skips_what_nobody_can_compute_behind_an_address(technique, kind, monkeypatch):
+    runs, (skipped,) = behind_address(monkeypatch, technique, 2, **{"CPU": (4, 0), "GPU": (4, 0)} | {kind: (0, 0)})
+    assert runs == [] and (skipped["status"], skipped["reason"]) == ("skipped", f"no {kind} behind 127.0.0.1:6379")
+
+
+def test_a_plan_takes_nothing_of_others_behind_an_address(monkeypatch):
+    with pytest.raises(scale.Impossible, match="Others hold 1 of 4 GPUs behind 127.0.0.1:6379"):
+        behind_address(monkeypatch, "ray_cuda", 0, CPU=(4, 0), GPU=(4, 1))
+
+
+def test_a_plan_does_not_mind_what_others_hold_of_what_it_does_not_use(monkeypatch):
+    assert len(behind_address(monkeypatch, "ray", 0, CPU=(4, 0), GPU=(4, 1))[0]) == 1
 
 
 def test_a_plan_skips_what_cannot_run_here(monkeypatch):
     monkeypatch.setattr(machine, "obstacle", lambda recipe: "no such luck")
-    runs, (skipped,) = scale.plan([recipe("ray")], [1], [], {})
+    runs, (skipped,) = scale.plan([recipe("ray")], [1], [], {}, {})
     assert runs == [] and (skipped["status"], skipped["reason"]) == ("skipped", "no such luck")
+
+
+def test_a_plan_skips_what_is_not_installed_here_whatever_is_behind_an_address(monkeypatch):
+    monkeypatch.setattr(machine, "installed", lambda package: package != "cupy")
+    behind = {"Ray": {"CPU": (4, 0), "GPU": (4, 0)}}
+    runs, (skipped,) = scale.plan([recipe("ray_cuda")], [], [], {"Ray": "127.0.0.1:6379"}, behind)
+    assert runs == [] and skipped["reason"].startswith("cupy not installed: pip install ")
 
 
 def test_an_engine_is_all_its_recipes():
@@ -406,6 +470,21 @@ def test_a_wrong_mean_fails_its_row_only(altered):
     wrong, empty = altered("sum(sums) / count", "2 * sum(sums) / count")
     assert wrong["status"] == "failed" and wrong["reason"].endswith(" instead of 11.0")
     assert (empty["mode"], empty["status"]) == ("empty", "ok")
+
+
+@pytest.mark.parametrize(
+    ("mean", "reason"), [(12.0, "12.0 instead of 11.0"), (11.0, "one seed has the means 11.0 and")]
+)
+def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, reason):
+    """The third of that size. 11 is a mean that other samples may have."""
+    wrong, _ = altered(
+        "    count = ",
+        "    calls = vars(random_subset_mean).setdefault('calls', [])\n"
+        "    calls.append(rows)\n"
+        f"    if calls.count(500) == 3: return {mean}\n"
+        "    count = ",
+    )
+    assert wrong["status"] == "failed" and wrong["reason"].startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -475,7 +554,12 @@ def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "words"), [("a.xyz", "'.xyz' is no kind of drawing"), ("no/a.png", "There is no folder")]
+    ("file", "words"),
+    [
+        ("a.xyz", "'.xyz' is no kind of drawing"),
+        ("no/a.png", "no/a.png: No such file or directory. Name a"),
+        ("/proc/a.png", "Cannot write /proc/a.png: "),
+    ],
 )
 def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, words, tmp_path):
     out, err = cookbook("--size", "4000", "--plot", str(tmp_path / file), code=1, within=10)
@@ -532,12 +616,42 @@ def test_a_broken_file_is_named(line, tmp_path):
         scale.kept_of(tmp_path, "m")
 
 
-def test_nothing_kept_says_how_to_keep(tmp_path):
-    with pytest.raises(scale.Impossible, match="Nothing is kept yet: gpu-cookbook scale --save"):
+@pytest.mark.parametrize("lost", ["technique", "size", "time_s"])
+@pytest.mark.parametrize("other", [{}, {"mode": "empty"}])
+def test_a_row_that_lacks_something_is_named_by_its_line(lost, other, tmp_path):
+    keep(tmp_path, "m", [row()])
+    line = json.loads((tmp_path / scale.FILE).read_text())
+    line["rows"][0] |= other
+    del line["rows"][0][lost]
+    with (tmp_path / scale.FILE).open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    with pytest.raises(scale.Impossible, match="line 2 has rows that are none of 'scale --save'"):
         scale.kept_of(tmp_path, "m")
 
 
-SAVING = ("--engine", "numpy", "--size", "500", "--save", "m")
+def test_a_kept_row_that_disagrees_is_failed(tmp_path):
+    keep(tmp_path, "m", [row(technique) for technique in TUNED[:2]])
+    keep(tmp_path, "m", [row(TUNED[2], mean=11.1)])
+    assert [each["status"] for each in scale.kept_of(tmp_path, "m")[0]] == ["ok", "ok", "failed"]
+
+
+def test_rows_without_a_number_of_workers_are_shown(tmp_path):
+    keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
+    rows, _ = scale.kept_of(tmp_path, "m")
+    assert len(text_of(rows)) == 2
+
+
+def test_nothing_is_kept_of_a_run_without_rows(tmp_path):
+    keep(tmp_path, "m", [row("ray_cuda", status="skipped")])
+    assert not (tmp_path / scale.FILE).exists()
+
+
+def test_nothing_kept_says_how_to_keep(tmp_path):
+    with pytest.raises(scale.Impossible, match="Nothing is kept yet: gpu-cookbook scale --save --machine m$"):
+        scale.kept_of(tmp_path, "m")
+
+
+SAVING = ("--engine", "numpy", "--size", "500", "--save", "--machine", "m")
 
 
 def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
@@ -575,6 +689,18 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):  # noqa:
         assert "numpy" in shown[form] and f"500². m, {head[:8]}" in shown[form]
 
 
+def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):  # noqa: F811
+    cookbook(*SAVING[:-2])
+    assert json.loads((clone / "benchmarks/results" / scale.FILE).read_text())["machine"] == socket.gethostname()
+
+
+def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):  # noqa: F811
+    (clone / "benchmarks/results" / scale.FILE).mkdir(parents=True)
+    out, err = cookbook(*SAVING, "--format", "json", code=1)
+    assert len(rows_of(out)) == 1
+    assert "The rows are not kept: [Errno 21] Is a directory" in err
+
+
 def test_an_unknown_stored_name_is_said(clone):  # noqa: F811
     keep(clone / "benchmarks/results", "m", [row()])
     assert cookbook("--stored", "n", code=1)[1] == "Nothing is kept of 'n'. There are: m.\n"
@@ -607,6 +733,9 @@ HERE = len(os.sched_getaffinity(0))
         (["--engine", "dsak"], "Unknown engine 'dsak'. Did you mean dask"),
         (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["--format", "yaml"], "'yaml' is not one of"),
+        (["--machine", "m"], "--machine belongs to --save: gpu-cookbook scale --save --machine"),
+        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "leave --engine, --size, --weak out"),
+        (["--stored", "m", "--save", "--machine", "m"], "leave --save, --machine out"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -624,9 +753,13 @@ def test_bad_input_says_what_to_do(arguments, words):
         (["--scheduler", "nonsense"], "'nonsense' is no address"),
         (["--scheduler", "tcp://127.0.0.1"], "'tcp://127.0.0.1' is no address"),
         (["--scheduler", "tcp://127.0.0.1:99999"], "'tcp://127.0.0.1:99999' is no address"),
+        (["--scheduler", "tcp://[::1:8786"], "'tcp://[::1:8786' is no address"),
+        (["--scheduler", "tcp://a..b:80"], "'tcp://a..b:80' is no address"),
         (["--address", "nonsense"], "'nonsense' is no address"),
         (["--scheduler", "tcp://127.0.0.1:1"], "Nothing answers at tcp://127.0.0.1:1 (Connection refused)"),
+        (["--scheduler", "127.0.0.1:1"], "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787\n"),
         (["--address", "127.0.0.1:1"], "Nothing answers at 127.0.0.1:1 (Connection refused)"),
+        (["--address", "127.0.0.1:1"], "or give another address: docs/scale-out/ray.md has the commands\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -635,6 +768,16 @@ def test_what_cannot_run_here_is_said_within_seconds(arguments, words):
         out, err = run.end(code=1, within=10)
         assert words in err and out == ""
         assert run.family() == []
+
+
+@pytest.mark.parametrize(("option", "framework"), [("--scheduler", "Dask"), ("--address", "Ray")])
+def test_something_else_at_an_address_is_said_within_seconds(option, framework):
+    with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and never says anything
+        at = f"127.0.0.1:{server.getsockname()[1]}"
+        with Run(option, at) as run:
+            _, err = run.end(code=1, within=10)
+            assert run.family() == []
+    assert err == f"What is at {at} cannot be used as {framework} can: no end after {scale.JOIN_LIMIT} s: stopped\n"
 
 
 # ---- GPUs of someone else.
@@ -661,33 +804,61 @@ def fill(gpus):
     gpus.memory[1] = (12 * 10**9, 4 * 10**9)
 
 
+def free(size, workers=2, technique="ray_cuda", weak=False, chunk=None):
+    scale.free([scale.Run(recipe(technique), workers)], size, weak, chunk)
+
+
 def test_free_gpus_are_taken(gpus):
-    scale.free([0, 1], 100_000, None)
+    free(100_000)
 
 
 def test_a_gpu_of_someone_else_is_named(gpus):
     take(gpus)
     words = r"GPU 1 \(NVIDIA T4\) is taken by someone else: process 4711 \(python3, 3.1 GB\)"
     with pytest.raises(scale.Impossible, match=words):
-        scale.free([0, 1], 100_000, None)
+        free(100_000)
 
 
 def test_a_gpu_without_memory_is_named_with_the_numbers(gpus):
     fill(gpus)
     words = r"GPU 1 \(NVIDIA T4\) has 4.0 GB free of 16, and this needs 4.4"
     with pytest.raises(scale.Impossible, match=words):
-        scale.free([0, 1], 100_000, None)
+        free(100_000)
 
 
-def test_a_smaller_chunk_needs_less(gpus):
+@pytest.mark.parametrize(
+    "smaller",
+    [{"chunk": 5_000}, {"size": 4_000, "chunk": 100_000}, {"technique": "ray_cuda_tuned"}, {"technique": "ray"}],
+    ids=["chunk", "array", "tuned", "on the CPU"],
+)
+def test_what_needs_less_is_taken(smaller, gpus):
     fill(gpus)
-    scale.free([0, 1], 100_000, 5_000)
+    free(**{"size": 100_000} | smaller)
+
+
+@pytest.mark.parametrize(("weak", "enough"), [(False, 4.5), (True, 6.9)])
+def test_a_chunk_has_the_rows_of_all_workers_where_each_has_an_array(weak, enough, gpus):
+    gpus.memory[0] = (0, enough * 1e9)
+    free(10_000, weak=weak, chunk=20_000)
+    gpus.memory[0] = (0, (enough - 0.2) * 1e9)
+    with pytest.raises(scale.Impossible, match="or take a smaller --chunk"):
+        free(10_000, weak=weak, chunk=20_000)
 
 
 @pytest.mark.parametrize("change", [take, fill])
 def test_a_gpu_that_is_not_used_may_be_anyones(gpus, change):
     change(gpus)
-    scale.free([0], 100_000, None)
+    free(100_000, workers=1)
+
+
+def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
+    def refuse(handle):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    monkeypatch.setattr(machine, "gpus", lambda: GPUS)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", lambda index: index)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", refuse)
+    assert machine.processes_on_gpus() == [[], []]
 
 
 @pytest.mark.parametrize(("change", "words"), [(take, "is taken by someone else"), (fill, "has 4.0 GB free")])
@@ -786,8 +957,8 @@ def test_no_process_is_left_of_a_run_that_lost_a_worker(struck, technique):
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_shows_what_was_measured(end):
-    chosen = ("--engine", "numba_cpu_tuned", "--engine", "ray")
+def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):  # noqa: F811
+    chosen = ("--engine", "numba_cpu_tuned", "--engine", "ray", "--save", "--machine", "m")
     with Run(*chosen, "--size", "20000", "--cores", str(HERE), "--format", "json") as run:
         run.at_work("ray::chunk_sum")
         run.popen.send_signal(end)
@@ -795,11 +966,42 @@ def test_ctrl_c_shows_what_was_measured(end):
         assert run.family() == []
     assert [each["technique"] for each in rows_of(out)] == ["numba_cpu_tuned"]
     assert err.endswith("stopped early\n")
+    kept, _ = scale.kept_of(clone / "benchmarks/results", "m")
+    assert [each["technique"] for each in kept] == ["numba_cpu_tuned"]
+
+
+# ---- What an engine costs, and how it is warmed up.
+
+
+def test_what_goes_to_a_task_is_in_memory_of_its_own(monkeypatch):
+    given = []
+    monkeypatch.setattr(measure, "sample", lambda call: [call() or 1.0])
+    make = lambda module, workers: lambda n, payload=None: given.append(payload)  # noqa: E731
+    monkeypatch.setitem(engines.ENGINES, "joblib", ("", make))
+    assert engines.cost("joblib", None, 2).keys() == {"round_s", "task_s", "byte_s"}
+    assert {payload.size for payload in given if payload is not None} == {engines.PAYLOAD}
+    assert all(payload.all() for payload in given if payload is not None)  # zeros are one page, again and again
+
+
+def test_dask_does_not_hash_what_goes_to_a_task(monkeypatch):
+    client = mock.Mock()
+    monkeypatch.setattr(distributed, "default_client", lambda: client)
+    engines.dask_futures(None, 1)(1, b"payload")
+    client.scatter.assert_called_once_with(b"payload", hash=False)
+
+
+@pytest.mark.parametrize(
+    ("technique", "workers", "rounds"),
+    [("dask_processes", 64, 5), ("ray", 64, 5), ("ray_cuda_tuned", 8, 5), ("numba_cpu_tuned", 64, 5)]
+    + [("ray_tasks_cuda_tuned", 1, 15), ("ray_tasks_cuda_tuned", 4, 60)],
+)
+def test_only_tasks_that_are_anywhere_need_many_rounds(technique, workers, rounds):
+    assert engines.warm_up(recipe(technique), workers) == rounds
 
 
 # ---- Engines that run already.
 
-REFUSING = """
+REFUSE = """
 import sys
 
 
@@ -810,9 +1012,11 @@ class Refuse:
 
 
 sys.meta_path.insert(0, Refuse())
+"""
+REFUSING = f"""{REFUSE}
 from distributed.cli import dask_scheduler, dask_worker
 
-{"scheduler": dask_scheduler, "worker": dask_worker}[sys.argv.pop(1)].main()
+{{"scheduler": dask_scheduler, "worker": dask_worker}}[sys.argv.pop(1)].main()
 """
 
 
@@ -850,7 +1054,8 @@ class Dask:
 
     @staticmethod
     def start(*arguments):
-        command = [sys.executable, "-c", REFUSING, *arguments, "--host", "127.0.0.1", "--dashboard-address", ":0"]
+        command = [sys.executable, "-c", REFUSING, *arguments, "--host", "127.0.0.1"]
+        command += ["--dashboard-address", "127.0.0.1:0"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self):
@@ -900,52 +1105,94 @@ def test_the_scheduler_and_its_workers_are_there_afterwards(dask, behind_schedul
 def test_a_scheduler_without_workers_says_so():
     alone = Dask(workers=0)
     try:
-        out, _ = cookbook("--size", "4000", "--scheduler", alone.address, "--format", "json", code=1, within=30)
+        out, err = cookbook("--size", "4000", "--scheduler", alone.address, code=1, within=10)
     finally:
         alone.stop()
-    assert "nobody works there yet" in rows_of(out)[0]["reason"]
+    assert (out, err) == ("", f"Nobody works behind {alone.address} yet: start workers first.\n")
+
+
+def said_of(run, address):
+    """Checks what a run says whose engine was killed just now; nothing of the run is left."""
+    out, _ = run.end(code=1, within=10)
+    assert run.family() == []
+    (strong,) = (each for each in rows_of(out) if each["mode"] == "strong")
+    assert strong["status"] == "failed"
+    assert strong["reason"] == f"what ran at {address} went away (Connection refused)"
 
 
 def test_a_scheduler_that_dies_is_said():
     dying = Dask(workers=1)
-    # How long Dask tries to find it again.
-    patience = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
     try:
-        with Run("--size", "20000", "--scheduler", dying.address, "--format", "json", **patience) as run:
+        with Run("--size", "20000", "--scheduler", dying.address, "--format", "json") as run:
             worker = psutil.Process(dying.workers[0].pid)
             until(lambda: worker.memory_info().rss > 260e6)
             dying.scheduler.kill()
-            out, _ = run.end(code=1, within=60)
-            assert run.family() == []
+            said_of(run, dying.address)
     finally:
         dying.stop()
-    (strong,) = (each for each in rows_of(out) if each["mode"] == "strong")
-    assert strong["status"] == "failed"
-    assert strong["reason"] == f"the scheduler at {dying.address} went away"
+
+
+def test_an_engine_that_went_away_is_not_asked_again():
+    run = scale.Run(recipe("dask_processes"), None, "tcp://127.0.0.1:1")
+    start = time.monotonic()
+    (failed,) = scale.measure(run, 4000, False, None)
+    assert time.monotonic() - start < 1
+    assert failed["reason"] == "what ran at tcp://127.0.0.1:1 went away (Connection refused)"
+
+
+class Ray:
+    """A head on 127.0.0.1 with two CPUs and one GPU by name, whose workers cannot import this package. The name of its
+    folder must be short: Ray's sockets are in it, and their names end at 107 characters."""
+
+    def __init__(self, folder):
+        (folder / "sitecustomize.py").write_text(REFUSE)
+        port, self.mark = free_port(), uuid.uuid4().hex
+        self.address = f"127.0.0.1:{port}"
+        head = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port", str(port)]
+        what = ["--num-cpus", "2", "--num-gpus", "1", "--temp-dir", str(folder / "r")]
+        self.popen = subprocess.Popen(
+            [*head, *what, "--include-dashboard", "false", "--disable-usage-stats"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | NO_OTHER | {OURS: self.mark, "PYTHONPATH": str(folder)},
+        )
+        until(lambda: any("raylet/raylet" in command(process) for process in marked(self.mark)))
+        until(lambda: answers(port))
+
+    def stop(self):
+        for process in marked(self.mark):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self.popen.wait()
+
+    def run(self, code):
+        """What this code prints, which has a ``ray`` that is connected."""
+        code = f"import ray; ray.init('{self.address}', logging_level='ERROR')\n{code}"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ | NO_OTHER
+        )
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
 def ray(tmp_path_factory):
-    """The address of a Ray that runs on 127.0.0.1."""
-    port, folder = free_port(), tmp_path_factory.mktemp("r")
-    mark = uuid.uuid4().hex
-    head = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port", str(port), "--num-cpus", "2"]
-    quiet = ["--include-dashboard", "false", "--disable-usage-stats", "--temp-dir", str(folder)]
-    popen = subprocess.Popen(
-        [*head, *quiet],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | NO_OTHER | {OURS: mark},
-    )
-    until(lambda: any("raylet/raylet" in " ".join(p.cmdline()) for p in psutil.Process(popen.pid).children()))
-    until(lambda: answers(port))
-    yield SimpleNamespace(address=f"127.0.0.1:{port}", popen=popen)
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get(OURS) == mark:
-                process.kill()
-    popen.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+    started = Ray(tmp_path_factory.mktemp("r"))
+    yield started
+    started.stop()
+
+
+def test_the_workers_of_ray_cannot_import_this_package(ray):
+    code = """
+@ray.remote
+def found():
+    try:
+        import gpu_cookbook
+    except ModuleNotFoundError as error:
+        return str(error)
+
+print(ray.get(found.remote()))
+"""
+    assert ray.run(code) == "refused\n"
 
 
 @pytest.fixture(scope="module")
@@ -966,8 +1213,48 @@ def test_what_a_ray_that_runs_costs_is_known(behind_ray):
 
 
 def test_a_ray_that_ran_before_runs_afterwards(ray, behind_ray):
-    code = f"import ray; ray.init('{ray.address}', logging_level='ERROR'); print(ray.cluster_resources()['CPU'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ | NO_OTHER
-    )
-    assert done.stdout == "2.0\n"
+    assert ray.run("print(ray.cluster_resources()['CPU'])") == "2.0\n"
+
+
+def test_gpus_that_others_hold_are_said_within_seconds(ray, tmp_path):
+    (tmp_path / "cupy.py").touch()
+    holding = """
+actor = ray.remote(num_cpus=0, num_gpus=1)(type("Actor", (), {"here": lambda self: True})).remote()
+ray.get(actor.here.remote())
+print("held", flush=True)
+input()
+"""
+    code = f"import ray; ray.init('{ray.address}', logging_level='ERROR')\n{holding}"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | NO_OTHER,
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        out, err = cookbook("--address", ray.address, code=1, within=10, PYTHONPATH=str(tmp_path), **NO_OTHER)
+        other.communicate("\n", timeout=60)
+    assert (out, err) == ("", f"Others hold 1 of 1 GPUs behind {ray.address}: wait for their end.\n")
+
+
+def test_a_wrong_token_is_said_within_seconds(ray):
+    wrong = NO_OTHER | {"RAY_AUTH_TOKEN": "1" * 64}
+    _, err = cookbook("--address", ray.address, code=1, within=10, **wrong)
+    assert f"Failed to connect to Ray cluster at {ray.address}" in err
+
+
+def test_a_ray_without_cpus_has_none(monkeypatch):
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"GPU": 4.0, "memory": 1e9})
+    assert [engines.places("Ray", kind) for kind in ("CPU", "GPU")] == [0, 4]
+
+
+def test_a_ray_that_dies_is_said(tmp_path_factory):
+    dying = Ray(tmp_path_factory.mktemp("r"))
+    try:
+        with Run("--size", "20000", "--address", dying.address, "--format", "json", **NO_OTHER) as run:
+            until(lambda: at_work(marked(dying.mark), "ray::chunk_sum"))
+            dying.stop()
+            said_of(run, dying.address)
+    finally:
+        dying.stop()

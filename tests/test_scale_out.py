@@ -4,6 +4,7 @@ A block of commands that needs what a test machine has not says so in a comment 
 servers in the background, with free ports in the place of the page's, and all else to its end.
 """
 
+import ast
 import contextlib
 import importlib.util
 import ipaddress
@@ -280,6 +281,8 @@ def test_tls(shell):
     authority = next(text for _, text in blocks(DOCS / "tls.md", "sh") if "openssl" in text)
     made = shell.run(authority.replace("certificates", "others"))
     assert made.returncode == 0, made.stderr
+    for key in (shell.folder / "certificates").glob("*key.pem"):
+        assert key.stat().st_mode & 0o077 == 0, key
     done = shell.run("python strangers.py tls://127.0.0.1:8786 certificates others", timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     for said in (
@@ -292,6 +295,15 @@ def test_tls(shell):
     assert "TLS handshake failed" in shell.logs()
     assert "CERTIFICATE_VERIFY_FAILED" in shell.logs()
     check_ports(shell)
+
+
+def test_no_page_changes_the_umask_of_its_readers_shell(shell):
+    for page in PAGES:
+        for needs, text in blocks(page, "sh"):
+            if "umask" in text and not needs:
+                made = "\n".join(line for line in commands(text) if not line.startswith(SERVERS))
+                done = shell.run(f"umask 022\nopenssl() {{ :; }}\n{made}\numask")
+                assert done.stdout.endswith("0022\n"), f"{page.name}: {done.stdout}{done.stderr}"
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("cryptography"), reason="cryptography is not installed")
@@ -362,7 +374,7 @@ def test_page(page):
     else:
         assert re.match(r"(Tried|Not run here): ", text.strip().split("\n\n")[-1])
     fences = re.findall(r"^```(\S*)$", text, re.MULTILINE)
-    assert set(fences) <= {"", "sh", "python", "yaml", "text"}
+    assert set(fences) <= {"", "sh", "python", "yaml", "text", "{toctree}"}
     assert fences[1::2] == [""] * (len(fences) // 2), "a block without a language, or without an end"
     assert {needs for needs, _ in blocks(page, "sh")} <= NEEDS | {None}
     for _, code in blocks(page, "python"):
@@ -375,13 +387,30 @@ def test_page(page):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script(script):
+    """Of those that are never run here it is all that can be known: they are Python, and check what they print."""
     source = script.read_text()
     compile(source, script.name, "exec")
     assert any(f"]({script.name})" in page.read_text() for page in PAGES), "no page has it"
+    *_, main = ast.parse(source).body
     if '__name__ == "__main__"' in source:
-        main = source.split('__name__ == "__main__"')[1]
-        assert "assert " in main
+        assert any(isinstance(node, ast.Assert) for node in ast.walk(main))
         assert source.strip().splitlines()[-1].lstrip().startswith("print(")
+
+
+def test_scripts_that_no_page_runs_here_say_why():
+    needed = {
+        name: needs
+        for page in PAGES
+        for needs, text in blocks(page, "sh")
+        for name in re.findall(r"python (\w+\.py)", text)
+        if needs and (DOCS / name).exists()
+    }
+    assert needed == {
+        "cudf_dataframe.py": "needs a GPU",
+        "kubernetes_cluster.py": "needs Kubernetes",
+        "slurm_cluster.py": "needs Slurm",
+        "ucx_against_tcp.py": "needs a GPU",
+    }
 
 
 def test_which_addresses_are_beyond_loopback():

@@ -379,3 +379,17 @@ def test_the_search_finds(page):
     page.goto("search.html?q=pyopencl")
     page.wait_for_selector("#search-results li")
     assert page.locator("#search-results li").count() > 2
+
+
+@in_browser
+def test_it_works_from_a_folder(browser, site):
+    context = browser.new_context(offline=True)
+    opened = context.new_page()
+    wrong = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.goto(f"{(site / 'recipes' / 'multiply.html').as_uri()}?framework=numba&technique=numba#recipes")
+    assert opened.locator("input:checked + label.sd-tab-label:visible").all_inner_texts() == ["Numba", "numba"]
+    opened.goto(f"{(site / 'search.html').as_uri()}?q=pyopencl")
+    opened.wait_for_selector("#search-results li")
+    context.close()
+    assert not wrong
