@@ -310,7 +310,8 @@ HEADS = {
 LEGEND = (
     "time: median of calls until the mean is on the host, ~ where half of them spread over more than "
     f"{100 * report.NOISY:.0f} %. speedup and efficiency: over the same recipe on the fewest workers (weak: of the "
-    "work done in a time). start: imports, engine and processes, once. error: distance from 11."
+    "work done in a time). start: imports, engine and processes, once. error: distance from 11, which is the mean of "
+    "infinitely many. † the recipe has changed since."
 )
 EMPTY = (
     f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to "
@@ -385,11 +386,12 @@ def story(rows, heading=""):
                 continue
             one_core = min((e["time_s"] for e in lane if (e["kind"], e["workers"]) == ("core", 1)), default=None)
             over = f", {digits(one_core / best['time_s'])} ×" if one_core else ""
-            words.append(f"{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {best['technique']}")
+            old = "†" * best.get("stale", False)
+            words.append(f"{old}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {best['technique']}")
             records.append({"table": "story", "then": then} | best)
         entries.append(tuple(map(tables.Entry, words)))
     note = tables.Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))
-    head = ("first told, 2020", "the same program", "the fastest of the tuned lane")
+    head = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
     return tables.Table(f"The experiment, then and now{heading}", head, "lll", entries, [note], records)
 
 
@@ -407,7 +409,8 @@ def words(each):
         named(each),
         each["lane"],
         on,
-        report.timing({"time_s": each["time_s"], "time_q1_s": each["q1_s"], "time_q3_s": each["q3_s"]}, "time"),
+        "†" * each.get("stale", False)
+        + report.timing({"time_s": each["time_s"], "time_q1_s": each["q1_s"], "time_q3_s": each["q3_s"]}, "time"),
         f"{digits(each['speedup_x'])} ×",
         digits(each["efficiency"]),
         f"{each['error']:.1e}",
@@ -548,9 +551,18 @@ def kept_of(folder, name):
     for line in mine:
         for each in line["rows"]:
             key = [each.get(k) for k in ("technique", "kind", "workers", "mode", "size", "chunk")]
-            rows[*key] = each | {"machine": name, "commit": line["commit"], "date": line["date"]}
-    commits = dict.fromkeys(each["commit"][:8] for each in rows.values())
-    return complete(disagreements(list(rows.values()))), f". {name}, {', '.join(commits)}"
+            about = {"machine": name, "commit": line["commit"], "date": line["date"]}
+            rows[*key] = each | about | {"stale": stale(folder, line["commit"], each["technique"])}
+    origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows.values())
+    return complete(disagreements(list(rows.values()))), f". {name}, {' and '.join(origins)}"
+
+
+def stale(folder, commit, technique):
+    """Whether the recipe is gone, or its code is not what it was at that commit."""
+    from gpu_cookbook import store  # only here: it is asv's side
+
+    recipe = next((r for r in catalogue.choose([WORKLOAD]) if r.technique == technique), None)
+    return recipe is None or bool(store.changed_since(folder.parents[1], commit) & store.sources(recipe))
 
 
 def whole(each):

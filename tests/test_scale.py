@@ -577,7 +577,7 @@ def test_what_is_kept_is_shown_again(tmp_path):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     rows, heading = scale.kept_of(tmp_path, "m")
     assert [(each["workers"], each["speedup_x"]) for each in rows] == [(1, 1), (2, 2)]
-    assert heading == ". m, 11111111"
+    assert heading == ". m, 11111111, 2026-11-21"
 
 
 def test_the_newest_of_each_row_counts(tmp_path):
