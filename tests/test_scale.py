@@ -585,7 +585,7 @@ def test_the_newest_of_each_row_counts(tmp_path):
     keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
     rows, heading = scale.kept_of(tmp_path, "m")
     assert {each["workers"]: each["time_s"] for each in rows} == {1: 1, 2: 0.8}
-    assert heading == ". m, 11111111, 22222222"
+    assert heading == ". m, 11111111, 2026-11-21 and 22222222, 2026-11-21"
 
 
 def test_machines_are_kept_apart(tmp_path):
