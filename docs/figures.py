@@ -66,7 +66,7 @@ class Scaled(Figure):
         rows = [stored.scaled_row(part) for part in parts]
         times = [row["time_s"] for row in rows]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
-        return [self.link(text, "scaling", found=rows)]
+        return [self.link(text, "scaling", "#every-figure", rows)]
 
 
 class Best(Figure):

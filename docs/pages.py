@@ -1,6 +1,7 @@
 """What is written from recipes/ and benchmarks/results before Sphinx reads the pages: a page a workload in recipes/, a
 page a machine in machines/, and the parts that other pages include, in generated/. Git ignores all three."""
 
+import ast
 import difflib
 import html
 import re
@@ -91,6 +92,12 @@ def recipes_index():
     for workload, statement in catalogue.workloads().items():
         count = sum(recipe.workload == workload for recipe in catalogue.recipes())
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
+    lines += ["", "## What goes wrong when one is not written so", ""]
+    lines += ["Each of these is a recipe in `tests/wrong`, and the checker rejects it:", ""]
+    for path in sorted((HERE.parent / "tests" / "wrong").glob("*/with_*.py")):
+        what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n")[0]
+        what = what.removeprefix("Wrong: ")
+        lines.append(f"- {what[0].upper()}{what[1:]}")
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *catalogue.workloads(), "```", ""])
 
 
@@ -110,6 +117,7 @@ def workload_page(workload):
         f"```{{literalinclude}} {module_path(module)}",
         ":language: python",
         ":pyobject: reference",
+        ":class: no-copybutton",  # it is not the recipe
         "```",
         "",
         "## Recipes",
@@ -151,10 +159,11 @@ def recipe_part(recipe):
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
     facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
     lines = [
-        f"{recipe.summary}",
+        recipe.summary,
         "",
         " ".join(facts),
         "",
+        *notes(recipe),
         f"```{{literalinclude}} {recipe.workload}/{name}.py",
         ":language: python",
         "```",
@@ -178,6 +187,13 @@ def recipe_part(recipe):
             "",
         ]
     return lines
+
+
+def notes(recipe):
+    """What its docstring says behind the facts: why it is written so."""
+    _, _, rest = ast.get_docstring(ast.parse(recipe.path.read_text(encoding="utf-8"))).partition("\n\n")
+    text = rest.partition("\n\n")[2]
+    return [text.replace("*", "\\*").replace("_", "\\_").replace("<", "\\<"), ""] if text else []
 
 
 def notebook(recipe, name, script):

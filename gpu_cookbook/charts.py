@@ -109,7 +109,7 @@ def by_size(cells, figure="resident"):
     if marks:
         ends = dict.fromkeys((min(marks, key=marks.get), max(marks, key=marks.get)))
         wins = " to ".join(f"{report.short(float(f'{marks[name][0]:.2g}'))} ({name})" for name in ends)
-        text += f"; {len(marks)} begin to beat it between the measured sizes, from {wins}"
+        text += f"; beginning to beat it between the measured sizes: {len(marks)}, from {wins}"
     rows, records = [], []
     key = f"beats_numpy_from_size_{figure}"
     for mine in order:

@@ -44,9 +44,14 @@ function sortable(table) {
 function filter(form) {
   const wanted = [...form.elements].filter((field) => field.value).map((field) => [field.name, field.value]);
   document.querySelectorAll("tr[data-framework]").forEach((row) => {
-    row.hidden = wanted.some(([name, choice]) => row.dataset[name] !== choice);
+    // NumPy stays: it is what the others are held against.
+    row.hidden = row.dataset.framework !== "NumPy" && wanted.some(([name, choice]) => row.dataset[name] !== choice);
   });
 }
+
+window.addEventListener("load", () => {
+  document.querySelectorAll("button.copybtn").forEach((each) => each.setAttribute("aria-label", "Copy"));
+});
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach((each) => each.setAttribute("aria-level", "2"));
