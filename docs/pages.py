@@ -365,14 +365,13 @@ def on_the_site(text, root):
     techniques = {recipe.technique: recipe for recipe in catalogue.recipes()}
 
     def row(found):
-        recipe = techniques.get(found[1])
-        return (
-            f'<tr data-framework="{recipe.framework}" data-lane="{recipe.lane}">{found[0][4:]}' if recipe else found[0]
-        )
+        recipe = next((techniques[name] for name in re.findall(r">(\w+)<", found[1]) if name in techniques), None)
+        about = f' data-framework="{recipe.framework}" data-lane="{recipe.lane}"' if recipe else ""
+        return f"<tr{about}>{found[1]}</tr>"
 
     def link(found):
         name, query = recipe_place(*found.groups())
         return f'href="{root}{name}.html{html.escape(query)}"'
 
-    text = re.sub(r'<tr><th scope="row">(?:<strong>)?(\w+)', row, text)
+    text = re.sub(r"<tr>(.*?)</tr>", row, text, flags=re.DOTALL)
     return re.sub(r'href="recipes/(\w+)/with_(\w+)\.py"', link, text)

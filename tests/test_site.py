@@ -75,7 +75,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield chromium
         chromium.close()
 
@@ -363,6 +365,7 @@ def test_a_table_sorts_both_ways(page):
 @in_browser
 def test_a_table_is_filtered(page):
     page.goto("machines/nvidia-h200.html")
+    assert page.locator("table tbody tr").count() == page.locator("table tbody tr[data-framework]").count() > 1_000
     rows = page.locator(".scroll table tbody tr:visible")
     before = rows.count()
     page.locator("select[name=framework]").select_option("CuPy")
