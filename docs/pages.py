@@ -54,6 +54,7 @@ def write():
     panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
     put("generated/scaling-charts.html", "".join(chart_html(chart, "") for chart in panels if chart))
     put("generated/first.html", first_chart())
+    put("generated/story-chart.html", chart_html(charts.story(rows), ""))
     for folder in ("recipes", "machines", "generated"):
         for path in (HERE / folder).rglob("*.*"):
             if path not in written:  # of a recipe or a machine that is gone

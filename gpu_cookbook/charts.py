@@ -390,12 +390,51 @@ def scaling(rows, kind, mode):
          if line[-1]["workers"] == most), key=lambda row: row["speedup_x"],
     )  # fmt: skip
     text = f"Of {scale.amount(most, kind)} {best['name']} makes most, {digits(best['speedup_x'])} times the work of one"
-    text += f" at {label(best['size'])}; of {len(every)} recipes"
+    text += f" at {label(best['size'])}; of {len(every)} lines"
     title = f"{mode.capitalize()} scaling over {kind}s: × over the same recipe on the fewest"
     head = ("engine, size", "lane", *(scale.amount(n, kind) for n in counts))
     height = 190 * len(panels) + 20
     shown = [row for lines in panels.values() for line in lines.values() for row in line]
     return _chart(draw, height, (title, shown), text, head, "ll" + "r" * len(counts), entries, records)
+
+
+def story(rows):
+    """Dots: Dask as it was first written and the fastest of the tuned lane, on one core, all cores, one GPU and all
+    GPUs. The rows are scale's, complete."""
+    from gpu_cookbook import scale
+
+    table = scale.story(rows)
+    found = table.records
+    if not found:
+        return None
+    places = list(dict.fromkeys((row["kind"], row["workers"]) for row in found))
+    lanes = dict(zip(LANES, (table.head[2], table.head[1]), strict=True))
+
+    def draw(figure):
+        axes = figure.subplots()
+        handles = []
+        for (lane, name), marker in zip(lanes.items(), "so", strict=True):
+            mine = [
+                (row["time_s"], places.index((row["kind"], row["workers"]))) for row in found if row["lane"] == lane
+            ]
+            look = {"linestyle": "", "marker": marker, "markersize": 7, "color": LANES[lane]}
+            handles += axes.plot(*zip(*mine, strict=True), **look, label=name)
+        for row in found:
+            point = row["time_s"], places.index((row["kind"], row["workers"]))
+            axes.annotate(_stale(row) + seconds(row["time_s"]), point, (7, 0), textcoords="offset points", va="center")
+        axes.set_xscale("log")
+        axes.grid(False, axis="y")
+        axes.margins(x=0.18)
+        _time_axis(axes.xaxis)
+        axes.set_yticks(range(len(places)), [scale.amount(workers, kind) for kind, workers in places])
+        axes.set_ylim(len(places) - 0.5, -0.5)
+        _legend(figure, handles)
+
+    ends = {lane: [row["time_s"] for row in found if row["lane"] == lane] for lane in lanes}
+    text = f"From {scale.amount(*reversed(places[0]))} to {scale.amount(*reversed(places[-1]))}: " + "; ".join(
+        f"{lanes[lane]}, {seconds(times[0])} to {seconds(times[-1])}" for lane, times in ends.items() if times
+    )
+    return _chart(draw, 150, (table.title, found), text, table.head, table.align, table.rows, found, table.notes)
 
 
 # ---- What cells have.

@@ -64,6 +64,7 @@ def every_chart():
         "costs": charts.costs([cell("numpy", SMALL, 1e-6), timed("a"), timed("a_tuned", resident=2e-6)]),
         "bars": charts.bars(crossing(), [("by <hand> & $x$", "multiply", "later", LARGE, "resident")]),
         "scaling": charts.scaling(scaled(), "GPU", "strong"),
+        "story": charts.story(told()),
     }
 
 
@@ -79,6 +80,29 @@ def scaled():
             about |= {"machine": "box", "commit": "0123456789", "status": "ok", "size": 100_000, "chunk": 10_000}
             rows.append(about | {"workers": workers, "time_s": time, "mean": 11.0})
     return scale.complete(rows)
+
+
+def told():
+    rows = []
+    for technique, lane, kind, times in (
+        ("dask", "idiomatic", "core", (123, 5.14)),
+        ("numba_cpu_tuned", "tuned", "core", (8.59, 0.287)),
+        ("dask_cuda_random_state", "idiomatic", "GPU", (1.09, 0.342)),
+        ("cupy_threads_tuned", "tuned", "GPU", (0.0099, 0.0029)),
+    ):
+        for workers, time in zip((1, 4), times, strict=True):
+            about = {"technique": technique, "framework": "Dask", "lane": lane, "kind": kind, "mode": "strong"}
+            about |= {"machine": "box", "commit": "0123456789", "status": "ok", "size": 100_000, "chunk": 10_000}
+            rows.append(about | {"workers": workers, "time_s": time, "mean": 11.0, "stale": workers == 4})
+    return scale.complete(rows)
+
+
+def test_the_story_has_both_columns_and_says_what_is_stale():
+    chart = charts.story(told())
+    drawn = texts(chart)
+    assert {"1 core", "4 cores", "1 GPU", "4 GPUs", "123 s", "9.90 ms", "†342 ms", "†287 ms"} <= set(drawn)
+    assert "8.59 s to 2.90 ms" in chart.text and "123 s to 342 ms" in chart.text
+    assert charts.story([]) is None
 
 
 @pytest.fixture(scope="module")
