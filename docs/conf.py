@@ -16,9 +16,8 @@ extensions = [
     "pages",
 ]
 exclude_patterns = ["generated"]
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.strikethrough"]
 
 html_theme = "furo"
 html_title = "GPU Cookbook"

@@ -7,8 +7,10 @@ import html
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+import limits  # benchmarks/limits.py: conf.py puts its folder on the path
 import nbformat
 import stored
 from figures import recipe_place
@@ -26,6 +28,7 @@ PICKS = (  # of the first page: a small product on the CPU, on the GPU, and with
     ("torch", "resident"),
     ("torch", "transfer"),
 )
+ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # in prose that is no Markdown
 written = set()  # in this run
 
 
@@ -94,7 +97,7 @@ def recipes_index():
         count = sum(recipe.workload == workload for recipe in catalogue.recipes())
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
     lines += ["", "## What goes wrong when one is not written so", ""]
-    lines += ["Each of these is a recipe in `tests/wrong`, and the checker rejects it:", ""]
+    lines += ["Each of these is a recipe in `tests/wrong`: it must be rejected, or cost its own cells only.", ""]
     for path in sorted((HERE.parent / "tests" / "wrong").glob("*/with_*.py")):
         what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n")[0]
         what = what.removeprefix("Wrong: ")
@@ -115,7 +118,7 @@ def workload_page(workload):
         f"{catalogue.workloads()[workload]} Measured at {sizes}; checked at sizes where kernels go wrong"
         f" (`AWKWARD` in `recipes/{workload}/__init__.py`). The reference that all are held against:",
         "",
-        f"```{{literalinclude}} {module_path(module)}",
+        f"```{{literalinclude}} ../../recipes/{workload}/__init__.py",
         ":language: python",
         ":pyobject: reference",
         ":class: no-copybutton",  # it is not the recipe
@@ -142,13 +145,7 @@ def workload_page(workload):
             lines += recipe_part(recipes[0])
         lines += ["::::::", ""]
     lines += [":::::::", ""]
-    if any(recipe.lane == "tuned" for recipe in mine):
-        lines += ladders(workload)
-    return "\n".join([*lines, *costs_of(workload)])
-
-
-def module_path(module):
-    return f"../../recipes/{module.__name__.rpartition('.')[2]}/__init__.py"
+    return "\n".join([*lines, *ladders(workload), *costs_of(workload)])
 
 
 def recipe_part(recipe):
@@ -164,7 +161,8 @@ def recipe_part(recipe):
         "",
         " ".join(facts),
         "",
-        *notes(recipe),
+        recipe.notes.translate(ESCAPED),
+        "",
         f"```{{literalinclude}} {recipe.workload}/{name}.py",
         ":language: python",
         "```",
@@ -188,13 +186,6 @@ def recipe_part(recipe):
             "",
         ]
     return lines
-
-
-def notes(recipe):
-    """What its docstring says behind the facts: why it is written so."""
-    _, _, rest = ast.get_docstring(ast.parse(recipe.path.read_text(encoding="utf-8"))).partition("\n\n")
-    text = rest.partition("\n\n")[2]
-    return [text.replace("*", "\\*").replace("_", "\\_").replace("<", "\\<"), ""] if text else []
 
 
 def notebook(recipe, name, script):
@@ -243,9 +234,9 @@ def measured_of(recipe):
         texts = [
             f"[{cell['machine']}](../machines/{cell['machine']}.md)",
             stored.size_label(cell),
-            "†" * cell["stale"] + timing(cell, "resident").replace("~", "\\~"),
+            "†" * cell["stale"] + timing(cell, "resident").translate(ESCAPED),
             speedup(cell, "resident"),
-            timing(cell, "transfer").replace("~", "\\~"),
+            timing(cell, "transfer").translate(ESCAPED),
             speedup(cell, "transfer"),
             seconds(cell["device_s"]) if "device_s" in cell else "–",
         ]
@@ -260,20 +251,24 @@ def speedup(cell, figure):
     return digits(value) if value and cell["technique"] != "numpy" else "–"
 
 
+@cache
+def steps():
+    """{ladder: its steps}, of all workloads."""
+    found = {}
+    for ladder, *step in limits.ladders(stored.GPU_MACHINE):
+        found.setdefault(ladder, []).append(step)
+    return found
+
+
 def ladders(workload):
     """A table a ladder."""
-    import limits  # benchmarks/limits.py: conf.py puts its folder on the path
-
-    rungs = {}
-    for ladder, *step in limits.ladders(stored.GPU_MACHINE):
-        if ladder.startswith(f"{workload} "):
-            rungs.setdefault(ladder, []).append(step)
+    rungs = {ladder: mine for ladder, mine in steps().items() if ladder.startswith(f"{workload} ")}
     if not rungs:
         return []
     lines = ["## Step by step", "", f"On {stored.GPU_MACHINE}; the gain is over the step before.", ""]
-    for ladder, steps in rungs.items():
+    for ladder, mine in rungs.items():
         lines += [f"| {ladder} | what it is | time | gain |", "| --- | --- | ---: | ---: |"]
-        for technique, what, time, gain in steps:
+        for technique, what, time, gain in mine:
             lines.append(f"| {{recipe}}`{workload} {technique}` | {what} | {unbroken(time)} | {unbroken(gain)} |")
         lines.append("")
     return lines
@@ -314,7 +309,7 @@ def machine_page(machine):
     lines = [
         f"# {machine}",
         "",
-        tables.LEGEND.replace("~", "\\~").replace("*", "\\*"),
+        tables.LEGEND.translate(ESCAPED),
         "",
         "```{raw} html",
         f":file: ../generated/{machine}-filter.html",

@@ -32,6 +32,7 @@ def any_gpu(cells, name):
     return any(cell["driver"] for cell in cells if cell["machine"] == name)
 
 
+@cache
 def files():
     """Where all this was read from: a page is made again when one changes."""
     return [str(path) for path in store.Store().folder.rglob("*.json*")]

@@ -36,6 +36,7 @@ class Recipe:
     install: str
     needs: str | None  # a program on PATH
     math: str
+    notes: str  # what else the docstring says: of a tuned recipe, what made it faster
     imports: tuple[str, ...]  # modules of others, as the import statements name them
 
     @property
@@ -60,7 +61,7 @@ def read(path):
     """The Recipe in a file; BrokenRecipe where its docstring lacks a line."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
-    lines, _, _ = rest.partition("\n\n")  # behind them a tuned recipe says what made it faster
+    lines, _, notes = rest.partition("\n\n")
     facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
     missing = [key for key in ("Framework", "Runs on", "Install") if key not in facts]
     if missing:
@@ -77,6 +78,7 @@ def read(path):
         install=facts["Install"],
         needs=facts.get("Needs"),
         math=facts.get("Math", ""),
+        notes=notes,
         imports=tuple(_imports(tree)),
     )
 

@@ -14,7 +14,7 @@ VERSION = "1"  # of what the figures mean: stored ones of another version are no
 BUDGET = 0.3  # seconds of calls for a figure
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
 SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
-COLD_LIMIT = 5  # a first call that takes longer is the sample; what compiles has done so in the check before
+COLD_LIMIT = 5  # without an upload a first call that takes longer is the sample; compiling was in the check before
 SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread
 COPY_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reached 1.08 of it on an H200 (subset_mean, PyCUDA)
 

@@ -549,10 +549,12 @@ def kept_of(folder, name):
         raise Impossible(f"Nothing is kept of '{name}'. There are: {', '.join(names)}.")
     rows = {}
     for line in mine:
+        techniques = {each["technique"] for each in line["rows"]}
+        old = {technique: stale(folder, line["commit"], technique) for technique in techniques}
         for each in line["rows"]:
             key = [each.get(k) for k in ("technique", "kind", "workers", "mode", "size", "chunk")]
             about = {"machine": name, "commit": line["commit"], "date": line["date"]}
-            rows[*key] = each | about | {"stale": stale(folder, line["commit"], each["technique"])}
+            rows[*key] = each | about | {"stale": old[each["technique"]]}
     origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows.values())
     return complete(disagreements(list(rows.values()))), f". {name}, {' and '.join(origins)}"
 

@@ -1,8 +1,13 @@
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, machine, store
+
+ROOT = Path(__file__).parents[1]
 
 
 def recipes(*keep):
@@ -16,6 +21,28 @@ def recipes(*keep):
         for recipe in catalogue.recipes()
         if all(test(recipe) for test in keep)
     ]
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    done = subprocess.run(["git", "-C", folder, *identity, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A repository of one commit with these recipes and no results; the current folder is in it."""
+    for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "asv.conf.json", tmp_path)
+    (tmp_path / ".gitignore").write_text("__pycache__/\n.asv/\n")
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message=one")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
+    store.changed_since.cache_clear()
+    return tmp_path
 
 
 def pytest_runtest_logreport(report):

@@ -23,7 +23,6 @@ import psutil
 import pynvml
 import pytest
 import typer.testing
-from test_store import clone  # noqa: F401 - a fixture
 
 from gpu_cookbook import catalogue, cli, engines, machine, measure, runner, scale
 
@@ -660,18 +659,18 @@ def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
     assert "run this inside of one" in err
 
 
-def test_saving_what_is_not_committed_is_refused(clone):  # noqa: F811
+def test_saving_what_is_not_committed_is_refused(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook(*SAVING, code=1)
     assert "commit recipes, kernels, gpu_cookbook first" in err
 
 
-def test_saving_under_a_wrong_name_is_refused(clone):  # noqa: F811
+def test_saving_under_a_wrong_name_is_refused(clone):
     _, err = cookbook(*SAVING[:-1], "../evil", code=1)
     assert "'../evil' cannot name a machine" in err
 
 
-def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):  # noqa: F811
+def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     out, _ = cookbook(*SAVING, "--format", "json")
     (line,) = (clone / "benchmarks/results" / scale.FILE).read_text().splitlines()
     kept = json.loads(line)
@@ -689,24 +688,24 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):  # noqa:
         assert "numpy" in shown[form] and f"500². m, {head[:8]}" in shown[form]
 
 
-def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):  # noqa: F811
+def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):
     cookbook(*SAVING[:-2])
     assert json.loads((clone / "benchmarks/results" / scale.FILE).read_text())["machine"] == socket.gethostname()
 
 
-def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):  # noqa: F811
+def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
     (clone / "benchmarks/results" / scale.FILE).mkdir(parents=True)
     out, err = cookbook(*SAVING, "--format", "json", code=1)
     assert len(rows_of(out)) == 1
     assert "The rows are not kept: [Errno 21] Is a directory" in err
 
 
-def test_an_unknown_stored_name_is_said(clone):  # noqa: F811
+def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()])
     assert cookbook("--stored", "n", code=1)[1] == "Nothing is kept of 'n'. There are: m.\n"
 
 
-def test_what_is_stored_can_be_drawn(clone):  # noqa: F811
+def test_what_is_stored_can_be_drawn(clone):
     keep(clone / "benchmarks/results", "m", [row(), row(workers=2)])
     cookbook("--stored", "m", "--plot", "a.png")
     assert spread_of_pixels("a.png") > 0.05
@@ -957,7 +956,7 @@ def test_no_process_is_left_of_a_run_that_lost_a_worker(struck, technique):
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):  # noqa: F811
+def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):
     chosen = ("--engine", "numba_cpu_tuned", "--engine", "ray", "--save", "--machine", "m")
     with Run(*chosen, "--size", "20000", "--cores", str(HERE), "--format", "json") as run:
         run.at_work("ray::chunk_sum")
