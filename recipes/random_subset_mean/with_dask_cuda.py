@@ -27,20 +27,27 @@ def engine(address=None):
         yield
 
 
-def streams(seed, shape):
-    """A number for each chunk. CuPy takes 32 bits of a SeedSequence: numbers whose 32 repeat are left out."""
-    distinct, numbers = {}, itertools.count()
-    while len(distinct) < shape[0] * shape[1]:
-        number = next(numbers)
-        distinct.setdefault(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1)[0], number)
-    return np.array(list(distinct.values())).reshape(shape)
+def left_out(seed, count):
+    """Of the numbers 0, 1, … for so many chunks: CuPy takes 32 bits of a SeedSequence, and these repeat another's."""
+    seen, repeats = set(), []
+    for number in itertools.count():
+        if len(seen) == count:
+            return repeats
+        bits = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1)[0]
+        if bits in seen:
+            repeats.append(number)
+        seen.add(bits)
 
 
-def samples(seed, numbers, block_info):
+def samples(seed, repeats, block_info):
     """normal(10, 1) of one chunk. Dask sends a function of a module by name, a nested one each time with its code."""
+    chunk = block_info[None]
+    number = int(np.ravel_multi_index(chunk["chunk-location"], chunk["num-chunks"]))
+    for repeat in repeats:  # in order: each that was left out before it moves a chunk's number on
+        number += repeat <= number
     # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
-    sequence = np.random.SeedSequence(seed, spawn_key=(int(numbers[block_info[None]["chunk-location"]]),))
-    x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(block_info[None]["chunk-shape"])
+    sequence = np.random.SeedSequence(seed, spawn_key=(number,))
+    x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(chunk["chunk-shape"])
     x += 10
     return x
 
@@ -57,11 +64,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         return distributed.default_client().compute(da.from_array(np.array(np.nan)))
 
     chunks = da.core.normalize_chunks(chunk, (rows, columns))
-    numbers = streams(seed, [len(sizes) for sizes in chunks])
-
+    repeats = left_out(seed, len(chunks[0]) * len(chunks[1]))
     halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
     meta = np.empty((0, 0))
-    x = da.map_blocks(samples, seed=seed, numbers=numbers, chunks=chunks, meta=meta)
+    x = da.map_blocks(samples, seed=seed, repeats=repeats, chunks=chunks, meta=meta)
     # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
     x = x.map_blocks(subset, chunks=halves, meta=meta)
     mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # at once: not by fours, in rounds
