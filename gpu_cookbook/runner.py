@@ -19,6 +19,7 @@ from gpu_cookbook import catalogue, machine
 START_LIMIT = 300  # seconds to import, start engines and compile, before the first cell
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray stops its own ones
+KILL_LIMIT = 5  # seconds: who is gone by then is stuck in the driver
 MARK = "GPU_COOKBOOK_WORKER"  # the variable by which the processes of a worker are found
 GIVE_UP = {  # how long a client looks for an engine that went away, and is not ours: 30, 60 and 20 s by itself
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
@@ -202,16 +203,10 @@ class Process:
                     yield process
 
     def kill(self):
-        family = list(self.family())
         # multiprocessing's trackers end by themselves, once they have freed the shared memory of those who are gone.
-        trackers = [process for process in family if "resource_tracker" in " ".join(_command(process))]
-        for process in set(family) - set(trackers):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        _, alive = psutil.wait_procs(trackers, timeout=3)
-        for process in alive:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        _end(lambda: [process for process in self.family() if "resource_tracker" not in " ".join(_command(process))])
+        psutil.wait_procs(list(self.family()), timeout=3)
+        _end(self.family)
 
     def __exit__(self, *_):
         self.kill()
@@ -230,6 +225,16 @@ def _only(cores):
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def _end(family):
+    """Kills all of a family, and those whom they started before they were killed."""
+    deadline = time.monotonic() + KILL_LIMIT
+    while (processes := list(family())) and time.monotonic() < deadline:
+        for process in processes:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.01)
 
 
 def _command(process):

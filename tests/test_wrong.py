@@ -1,5 +1,6 @@
 """The checker rejects recipes that are wrong, and what breaks costs its own cells only."""
 
+import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,6 +100,16 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
+    with runner.Process({"action": "probe", "kind": "host"}) as process:
+        monkeypatch.setenv(runner.MARK, process.folder)
+        with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
+            while len(list(process.family())) < 10:
+                time.sleep(0.01)
+            process.kill()
+        assert list(process.family()) == []
 
 
 def test_a_device_whose_bandwidth_is_unknown_costs_its_own_cells():

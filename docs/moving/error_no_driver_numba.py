@@ -1,22 +1,26 @@
-"""No NVIDIA driver that Numba finds.
+"""No NVIDIA driver that Numba finds, or no GPU that may be seen.
 
 Framework: Numba
 Runs on: CPU
 Install: pip install numba
 
+CudaSupportError: Error at driver init: CUDA driver library cannot be found. Ensure that a compatible NVIDIA driver is
+    installed and available on your system path.
 CudaSupportError: Error at driver init: CUDA driver library cannot be found. If you are sure that a CUDA driver is
     installed, try setting environment variable NUMBA_CUDA_DRIVER with the file path of the CUDA driver shared library.
+CudaSupportError: Error at driver init: Call to cuInit results in CUDA_ERROR_NO_DEVICE (<CUresult.CUDA_ERROR_NO_DEVICE:
+    100>)
 """
 
 import os
 
-os.environ["NUMBA_CUDA_DRIVER"] = "0"  # so that a machine with a driver shows the error too
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that a machine with a GPU shows the error too
 
 import numpy as np  # noqa: E402
 from numba import cuda, njit  # noqa: E402
 from numba.cuda.cudadrv.error import CudaSupportError  # noqa: E402
 
-# What goes wrong: no libcuda.so in the places where it is looked for.
+# What goes wrong. The first line is numba-cuda's without a driver, the second that of Numba without numba-cuda.
 try:
     cuda.to_device(np.ones(3))
 except CudaSupportError as error:

@@ -5,7 +5,6 @@ Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
 """
 
-import itertools
 from contextlib import contextmanager, nullcontext
 from uuid import uuid4
 
@@ -30,13 +29,13 @@ def engine(address=None):
 def left_out(seed, count):
     """Of the numbers 0, 1, … for so many chunks: CuPy takes 32 bits of a SeedSequence, and these repeat another's."""
     seen, repeats = set(), []
-    for number in itertools.count():
-        if len(seen) == count:
-            return repeats
+    while len(seen) < count:
+        number = len(seen) + len(repeats)
         bits = np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1)[0]
         if bits in seen:
             repeats.append(number)
         seen.add(bits)
+    return repeats
 
 
 def samples(seed, repeats, block_info):
