@@ -64,7 +64,7 @@ class Wins(Figure):
 class Scaled(Figure):
     def figure(self, *parts):
         rows = [stored.scaled_row(part) for part in parts]
-        times = [row["time_s"] for row in rows]
+        times = [row["round_s" if row["mode"] == "empty" else "time_s"] for row in rows]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
         return [self.link(text, "scaling", "#every-figure", rows)]
 

@@ -83,11 +83,16 @@ def scaled_machine():
 
 
 def scaled_row(words):
-    """The row of "TECHNIQUE WORKERS [cores]" at the experiment's own size and chunks."""
-    technique, workers, *kind = words.split()
-    wanted = (technique, int(workers), "core" if kind else "GPU", "strong", scale.STORY_SIZE, scale.STORY_CHUNK)
+    """The row of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": the experiment's own size and chunks where
+    they are left out. Of an empty round neither counts."""
+    technique, workers, *others = words.split()
+    numbers = [int(word.replace("_", "")) for word in others if word[0].isdigit()]
+    problem = (*numbers, *(scale.STORY_SIZE, scale.STORY_CHUNK)[len(numbers) :])
+    mode = next((word for word in others if word in ("weak", "empty")), "strong")
+    wanted = {"technique": technique, "workers": int(workers), "kind": "core" if "cores" in others else "GPU"}
+    wanted |= {"mode": mode} | (dict(zip(("size", "chunk"), problem, strict=True)) if mode != "empty" else {})
     for row in scaled()[0]:
-        if tuple(row.get(key) for key in ("technique", "workers", "kind", "mode", "size", "chunk")) == wanted:
+        if wanted.items() <= row.items():
             return row
     raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
 
