@@ -337,18 +337,7 @@ def scaling(rows, kind, mode):
     strong or weak (mode); a panel a size. The rows are scale's, complete."""
     from gpu_cookbook import scale  # which runs engines: more imports than a chart of cells needs
 
-    ok = [row for row in rows if row["status"] == "ok" and row["mode"] != "empty" and row["kind"] == kind]
-    panels = {}
-    for size in sorted({row["size"] for row in ok}):
-        mine = [row for row in ok if (row["size"], row["mode"]) == (size, mode)]
-        if mode == "weak":
-            mine += [row for row in ok if scale.is_base(row, mine)]
-        lines = {}
-        for row in sorted(mine, key=lambda row: row["workers"]):
-            lines.setdefault(scale.named(row), []).append(row)
-        lines = {name: line for name, line in lines.items() if len({row["workers"] for row in line}) > 1}
-        if lines:
-            panels[size] = lines
+    panels = _scaled(rows, kind, mode)
     if not panels:
         return None
     every = sorted({(name, line[0]["lane"]) for lines in panels.values() for name, line in lines.items()})
@@ -357,23 +346,8 @@ def scaling(rows, kind, mode):
     def draw(figure):
         handles = {}
         for axes, (size, lines) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True):
-            counts = sorted({row["workers"] for line in lines.values() for row in line})
-            (handles[" "],) = axes.plot(counts, counts, color=INK, linestyle=":", label="ideal")
-            for number, (name, lane) in enumerate(every):
-                if name in lines:
-                    points = [(row["workers"], row["speedup_x"]) for row in lines[name]]
-                    style = _line_style(
-                        {"technique": name, "lane": lane, "framework": lines[name][0]["framework"]}, number
-                    )
-                    (handles[name],) = axes.plot(*zip(*points, strict=True), **style, label=name)
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log", base=2)
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.minorticks_off()
-            axes.set_xticks(counts)
-            axes.set_title(f"{label(size)}{' in all' if mode == 'strong' else f' a {kind}'}: × over one", loc="left")
-            axes.set_xlabel(f"{kind}s")
+            handles |= _scaling_axes(axes, kind, lines, [name for name, _ in every])
+            axes.set_title(f"{label(size)}{_shared(kind, mode)}: × over one", loc="left")
         _legend(figure, [handles[name] for name in sorted(handles)])
 
     counts = sorted({row["workers"] for lines in panels.values() for line in lines.values() for row in line})
@@ -396,6 +370,32 @@ def scaling(rows, kind, mode):
     height = 190 * len(panels) + 20
     shown = [row for lines in panels.values() for line in lines.values() for row in line]
     return _chart(draw, height, (title, shown), text, head, "ll" + "r" * len(counts), entries, records)
+
+
+def plot_scaling(rows, path, title):
+    """Draws scale's rows, complete, into a file: a panel a size, strong beside weak, with each line's name at its end.
+
+    scale.Impossible, where there is nothing to draw."""
+    from matplotlib.figure import Figure
+
+    from gpu_cookbook import scale
+
+    kinds = [(kind, mode) for kind in ("GPU", "core") for mode in ("strong", "weak")]
+    found = [(kind, size, mode, lines) for kind, mode in kinds for size, lines in _scaled(rows, kind, mode).items()]
+    panels = sorted(found, key=lambda panel: panel[:3])
+    if not panels:
+        raise scale.Impossible("There is nothing to draw: a line needs the same recipe on two numbers of workers.")
+    label = catalogue.workload_module(scale.WORKLOAD).label
+    every = sorted({name for *_, lines in panels for name in lines})
+    figure = Figure(figsize=(7.5 * min(2, len(panels)), 4.5 * math.ceil(len(panels) / 2)), layout="constrained")
+    figure.suptitle(f"{title}\nsolid: tuned, dashed: idiomatic")
+    for number, (kind, size, mode, lines) in enumerate(panels, 1):
+        axes = figure.add_subplot(math.ceil(len(panels) / 2), min(2, len(panels)), number)
+        _name_ends(axes, _scaling_axes(axes, kind, lines, every))
+        axes.set_title(f"{mode}: {label(size)}{_shared(kind, mode)}", fontsize="medium")
+        axes.set_ylabel("work done in a time, over one")
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
 
 
 def story(rows):
@@ -438,6 +438,71 @@ def story(rows):
 
 
 # ---- What cells have.
+
+
+def _scaled(rows, kind, mode):
+    """{size: {name: its rows, by workers}} of the recipes that ran on two numbers of workers or more."""
+    from gpu_cookbook import scale
+
+    ok = [row for row in rows if row["status"] == "ok" and row["mode"] != "empty" and row["kind"] == kind]
+    panels = {}
+    for size in sorted({row["size"] for row in ok}):
+        mine = [row for row in ok if (row["size"], row["mode"]) == (size, mode)]
+        if mode == "weak":
+            mine += [row for row in ok if scale.is_base(row, mine)]
+        lines = {}
+        for row in sorted(mine, key=lambda row: row["workers"]):
+            lines.setdefault(scale.named(row), []).append(row)
+        lines = {name: line for name, line in lines.items() if len({row["workers"] for row in line}) > 1}
+        if lines:
+            panels[size] = lines
+    return panels
+
+
+def _shared(kind, mode):
+    return " in all" if mode == "strong" else f" a {kind}"
+
+
+def _scaling_axes(axes, kind, lines, every):
+    """{name: line}, drawn; ``every``: the names of all panels, so that a line looks the same in each."""
+    counts = sorted({row["workers"] for line in lines.values() for row in line})
+    (ideal,) = axes.plot(counts, counts, color=INK, linestyle=":", label="ideal")
+    handles = {" ideal": ideal}  # the first of the names
+    for name, line in lines.items():
+        points = [(row["workers"], row["speedup_x"]) for row in line]
+        style = _line_style(line[0], every.index(name))
+        (handles[name],) = axes.plot(*zip(*points, strict=True), **style, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
+    axes.set_xticks(counts)
+    axes.set_xlabel(f"{kind}s")
+    return handles
+
+
+def _name_ends(axes, handles):
+    """The name of each line beside its last point, moved up or down until it has a row for itself."""
+    row = 0.055  # of the axes' height
+    ends = sorted(
+        (axes.transAxes.inverted().transform(axes.transData.transform(line.get_xydata()[-1]))[1], name)
+        for name, line in handles.items()
+    )
+    places = []
+    for height, _ in ends:
+        places.append(max(height, places[-1] + row) if places else height)
+    above = 1 + row / 2  # the highest place
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], above)
+        above = places[number] - row
+    for (_, name), place in zip(ends, places, strict=True):
+        line = handles[name]
+        leader = {"arrowstyle": "-", "color": line.get_color(), "alpha": 0.5, "relpos": (0, 0.5), "shrinkA": 1}
+        axes.annotate(
+            line.get_label(), line.get_xydata()[-1], (1.12, place), textcoords="axes fraction", va="center",
+            color=line.get_color(), fontsize="small", arrowprops=leader,
+        )  # fmt: skip
 
 
 def _complete(cells):

@@ -417,8 +417,8 @@ def scale(
     process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
     stops all workers, shows what was measured, and keeps it with --save. Exits with 1 if a row failed.
     """
+    from gpu_cookbook import charts, store
     from gpu_cookbook import scale as experiment  # more imports than 'list' can afford
-    from gpu_cookbook import store
 
     if machine_name is not None and not save:
         fail("--machine belongs to --save: gpu-cookbook scale --save --machine …")
@@ -436,7 +436,7 @@ def scale(
             rows, heading = experiment.kept_of(store.Store().folder, stored)
             write_tables(experiment.drawn(rows, heading), form)
             if plot:
-                experiment.plot(rows, plot, heading.strip(". "))
+                charts.plot_scaling(rows, plot, heading.strip(". "))
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
         addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
@@ -485,7 +485,7 @@ def scale(
             failed += 1
     if plot:
         try:
-            experiment.plot(rows, plot, machine.processor())
+            charts.plot_scaling(rows, plot, machine.processor())
         except (experiment.Impossible, OSError) as error:
             print(error, file=sys.stderr)
             failed += 1

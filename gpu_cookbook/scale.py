@@ -6,7 +6,6 @@ where each has that many rows. The recipes and the sizes are those of recipes/ra
 
 import itertools
 import json
-import math
 import os
 import socket
 import time
@@ -452,58 +451,6 @@ def drawable(path):
         raise Impossible(
             f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
         ) from None
-
-
-def plot(rows, path, title):
-    """Draws speedup over workers, strong beside weak, cores beside GPUs: a line a recipe, tuned ones solid."""
-    from matplotlib import colormaps, ticker
-    from matplotlib.figure import Figure
-
-    ok = [each for each in rows if each["status"] == "ok" and each["mode"] != "empty"]
-    panels = []
-    for kind in dict.fromkeys(each["kind"] for each in ok):
-        for size in dict.fromkeys(each["size"] for each in ok if each["kind"] == kind):
-            for mode in ("strong", "weak"):
-                mine = [e for e in ok if (e["kind"], e["size"], e["mode"]) == (kind, size, mode)]
-                if mode == "weak":
-                    mine += [o for o in ok if is_base(o, mine)]
-                lines = {
-                    (name, lane): sorted((e["workers"], e["speedup_x"]) for e in mine if named(e) == name)
-                    for name, lane in dict.fromkeys((named(e), e["lane"]) for e in mine)
-                }
-                lines = {key: points for key, points in lines.items() if len(points) > 1}
-                if lines:
-                    panels.append((kind, size, mode, lines))
-    if not panels:
-        raise Impossible("There is nothing to draw: a line needs the same recipe on two numbers of workers.")
-    figure = Figure(figsize=(7.5 * min(2, len(panels)), 5.2 * math.ceil(len(panels) / 2)), layout="constrained")
-    figure.suptitle(title)
-    every = sorted({key for *_, lines in panels for key in lines})
-    for number, (kind, size, mode, lines) in enumerate(panels, 1):
-        axes = figure.add_subplot(math.ceil(len(panels) / 2), min(2, len(panels)), number)
-        counts = sorted({workers for points in lines.values() for workers, _ in points})
-        axes.plot(counts, counts, color="gray", linestyle=":", label="ideal")
-        for (name, lane), points in lines.items():
-            place = every.index((name, lane))
-            axes.plot(
-                *zip(*points, strict=True),
-                color=colormaps["tab20"](place % 20),
-                marker="osv^D*Xph<>"[place % 11],
-                linestyle="-" if lane == "tuned" else "--",
-                label=name,
-            )
-        label = catalogue.workload_module(WORKLOAD).label(size)
-        axes.set_title(f"{mode}: {label}{' in all' if mode == 'strong' else f' a {kind}'}", fontsize="medium")
-        axes.set_xlabel(f"{kind}s")
-        axes.set_ylabel("work done in a time, over one")
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-        axes.set_xticks(counts)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))  # beside: lines are everywhere
-    figure.savefig(path, dpi=120)
 
 
 # ---- What is kept.

@@ -24,7 +24,7 @@ import pynvml
 import pytest
 import typer.testing
 
-from gpu_cookbook import catalogue, cli, engines, machine, measure, runner, scale
+from gpu_cookbook import catalogue, charts, cli, engines, machine, measure, runner, scale
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
@@ -227,7 +227,7 @@ def row(technique="ray", workers=1, time_s=1.0, mode="strong", status="ok", **mo
     lane = catalogue.lane_of(technique)
     rows = 4000 * (workers if mode == "weak" else 1)
     about = {"technique": technique, "lane": lane, "kind": "core", "workers": workers, "mode": mode, "size": 4000}
-    how = {"engine": "Ray, tasks", "status": status, "reason": None, "rows": rows, "columns": 4000, "chunk": 1000}
+    how = {"framework": "Ray", "engine": "Ray, tasks", "status": status, "reason": None, "rows": rows, "columns": 4000, "chunk": 1000}
     figures = {"time_s": time_s, "q1_s": time_s, "q3_s": time_s, "samples": 10, "mean": 11.0, "lost": 0, "start_s": 1.0}
     return about | how | (figures if status == "ok" else {}) | more
 
@@ -530,20 +530,20 @@ def test_a_drawing_has_a_panel_a_mode(tmp_path, monkeypatch):
         Figure, "savefig", lambda figure, *_, **__: titles.extend(axes.get_title() for axes in figure.axes)
     )
     weak = [row(workers=2, mode="weak", time_s=1.1), row("joblib", workers=2, mode="weak")]
-    scale.plot(scale.complete([row(), row(workers=2), row("joblib"), *weak]), tmp_path / "a.png", "here")
+    charts.plot_scaling(scale.complete([row(), row(workers=2), row("joblib"), *weak]), tmp_path / "a.png", "here")
     assert titles == ["strong: 4,000² in all", "weak: 4,000² a core"]
 
 
 def test_a_drawing_has_content(tmp_path):
     rows = scale.complete([row(), row(workers=2, time_s=0.6), row(workers=2, mode="weak", time_s=1.1)])
-    scale.plot(rows, tmp_path / "a.png", "here")
+    charts.plot_scaling(rows, tmp_path / "a.png", "here")
     assert spread_of_pixels(tmp_path / "a.png") > 0.05
 
 
 @pytest.mark.parametrize("rows", [[], [row()], [row(), row("joblib", workers=2)]])
 def test_a_line_needs_two_numbers_of_workers(rows, tmp_path):
     with pytest.raises(scale.Impossible, match="There is nothing to draw"):
-        scale.plot(scale.complete(rows), tmp_path / "a.png", "here")
+        charts.plot_scaling(scale.complete(rows), tmp_path / "a.png", "here")
 
 
 def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
