@@ -227,9 +227,10 @@ def row(technique="ray", workers=1, time_s=1.0, mode="strong", status="ok", **mo
     lane = catalogue.lane_of(technique)
     rows = 4000 * (workers if mode == "weak" else 1)
     about = {"technique": technique, "lane": lane, "kind": "core", "workers": workers, "mode": mode, "size": 4000}
-    how = {"framework": "Ray", "engine": "Ray, tasks", "status": status, "reason": None, "rows": rows, "columns": 4000, "chunk": 1000}
+    how = {"framework": "Ray", "engine": "Ray, tasks", "status": status, "reason": None}
+    problem = {"rows": rows, "columns": 4000, "chunk": 1000}
     figures = {"time_s": time_s, "q1_s": time_s, "q3_s": time_s, "samples": 10, "mean": 11.0, "lost": 0, "start_s": 1.0}
-    return about | how | (figures if status == "ok" else {}) | more
+    return about | how | problem | (figures if status == "ok" else {}) | more
 
 
 def text_of(rows):
