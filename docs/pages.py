@@ -29,6 +29,7 @@ PICKS = (  # of the first page: a small product on the CPU, on the GPU, and with
     ("torch", "transfer"),
 )
 ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # in prose that is no Markdown
+HEADER = re.compile(r'(<th scope="row">(?:<strong>)?)(\w+)')  # of a row
 written = set()  # in this run
 
 
@@ -53,9 +54,9 @@ def write():
     rows, heading = stored.scaled()
     story, *others = scale.drawn(rows, heading)
     put("generated/story.html", table_html(story, ""))
-    put("generated/scaling.html", "".join(table_html(table, "") for table in others))
+    put("generated/scaling.html", "".join(table_html(table, "", scale.WORKLOAD) for table in others))
     panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
-    put("generated/scaling-charts.html", "".join(chart_html(chart, "") for chart in panels if chart))
+    put("generated/scaling-charts.html", "".join(chart_html(chart, "", scale.WORKLOAD) for chart in panels if chart))
     put("generated/first.html", first_chart())
     put("generated/story-chart.html", chart_html(charts.story(rows), ""))
     for folder in ("recipes", "machines", "generated"):
@@ -283,7 +284,7 @@ def costs_of(workload):
     cells = stored.of(stored.GPU_MACHINE, workload)
     drawn = [charts.by_size(cells), charts.costs(cells)]
     name = f"generated/{workload}.html"
-    put(name, "".join(chart_html(chart, "../") for chart in drawn if chart))
+    put(name, "".join(chart_html(chart, "../", workload) for chart in drawn if chart))
     return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
 
 
@@ -324,12 +325,13 @@ def machine_page(machine):
         mine = stored.of(machine, workload)
         drawn = [charts.by_size(mine), charts.by_size(mine, "transfer"), charts.costs(mine), charts.cold_start(mine)]
         if own:
-            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
+            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}", workload)
     return "\n".join(lines)
 
 
-def fragment(name, found, drawn, heading):
-    parts = [table_html(table, "../") for table in found] + [chart_html(chart, "../") for chart in drawn if chart]
+def fragment(name, found, drawn, heading, workload=None):
+    parts = [table_html(table, "../", workload) for table in found]
+    parts += [chart_html(chart, "../", workload) for chart in drawn if chart]
     put(f"generated/{name}.html", "".join(parts))
     return [heading, "", "```{raw} html", f":file: ../generated/{name}.html", "```", ""]
 
@@ -347,27 +349,35 @@ def filters(cells):
 # ---- HTML.
 
 
-def table_html(table, root):
-    return on_the_site(tables.html_of(table), root)
+def table_html(table, root, workload=None):
+    return on_the_site(tables.html_of(table), root, workload)
 
 
-def chart_html(chart, root):
-    return on_the_site(page.figure(chart), root)
+def chart_html(chart, root, workload=None):
+    return on_the_site(page.figure(chart), root, workload)
 
 
-def on_the_site(text, root):
-    """The tool's HTML with what the site adds: recipes link to their tabs, and rows that can be filtered say of which
-    framework and lane they are. ``root``: the way to the site's folder."""
+def on_the_site(text, root, workload):
+    """The tool's HTML with what the site adds: recipes link to their tabs, so do the techniques of a workload's table,
+    and rows that can be filtered say of which framework and lane they are. ``root``: the way to the site's folder."""
     techniques = {recipe.technique: recipe for recipe in catalogue.recipes()}
+    own = {recipe.technique for recipe in catalogue.recipes() if recipe.workload == workload}
 
     def row(found):
         recipe = next((techniques[name] for name in re.findall(r">(\w+)<", found[1]) if name in techniques), None)
         about = f' data-framework="{recipe.framework}" data-lane="{recipe.lane}"' if recipe else ""
-        return f"<tr{about}>{found[1]}</tr>"
+        return f"<tr{about}>{re.sub(HEADER, named, found[1])}</tr>"
+
+    def named(found):
+        before, technique = found.groups()
+        return f'{before}<a href="{place(workload, technique)}">{technique}</a>' if technique in own else found[0]
+
+    def place(*words):
+        name, query = recipe_place(*words)
+        return f"{root}{name}.html{html.escape(query)}"
 
     def link(found):
-        name, query = recipe_place(*found.groups())
-        return f'href="{root}{name}.html{html.escape(query)}"'
+        return f'href="{place(*found.groups())}"'
 
     text = re.sub(r"<tr>(.*?)</tr>", row, text, flags=re.DOTALL)
     return re.sub(r'href="recipes/(\w+)/with_(\w+)\.py"', link, text)
