@@ -318,10 +318,12 @@ def machine_page(machine):
         "",
     ]
     put(f"generated/{machine}-filter.html", filters(cells))
+    # Where there is one workload only, there is no table of all; where two environments were used, there are two.
+    of_all = [table for table in found if not table.title.startswith(tuple(f"{w}, " for w in catalogue.workloads()))]
     overall = [charts.share_of_limit(cells), charts.roofline(cells)]
-    lines += fragment(f"{machine}-all", [found[0]], overall, "## All workloads")
+    lines += fragment(f"{machine}-all", of_all, overall, "## All workloads")
     for workload in catalogue.workloads():
-        own = [table for table in found[1:] if table.title.startswith(f"{workload}, ")]
+        own = [table for table in found if table.title.startswith(f"{workload}, ")]
         mine = stored.of(machine, workload)
         drawn = [charts.by_size(mine), charts.by_size(mine, "transfer"), charts.costs(mine), charts.cold_start(mine)]
         if own:

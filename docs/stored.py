@@ -86,13 +86,14 @@ def scaled_row(words):
     """The row of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": the experiment's own size and chunks where
     they are left out. Of an empty round neither counts."""
     technique, workers, *others = words.split()
+    unknown = [word for word in others if not (word[0].isdigit() or word in ("cores", "weak", "empty"))]
     numbers = [int(word.replace("_", "")) for word in others if word[0].isdigit()]
     problem = (*numbers, *(scale.STORY_SIZE, scale.STORY_CHUNK)[len(numbers) :])
     mode = next((word for word in others if word in ("weak", "empty")), "strong")
     wanted = {"technique": technique, "workers": int(workers), "kind": "core" if "cores" in others else "GPU"}
     wanted |= {"mode": mode} | (dict(zip(("size", "chunk"), problem, strict=True)) if mode != "empty" else {})
     for row in scaled()[0]:
-        if wanted.items() <= row.items():
+        if not unknown and row["status"] == "ok" and wanted.items() <= row.items():
             return row
     raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
 

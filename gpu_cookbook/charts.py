@@ -355,7 +355,7 @@ def scaling(rows, kind, mode):
     for size, lines in panels.items():
         for name, line in sorted(lines.items(), key=lambda item: -item[1][-1]["speedup_x"]):
             at = {row["workers"]: row for row in line}
-            words = [f"{digits(at[n]['speedup_x'])} × ({seconds(at[n]['time_s'])})" if n in at else "" for n in counts]
+            words = [_scaled_words(at[n]) if n in at else "" for n in counts]
             entries.append(tuple(map(Entry, (f"{name}, {label(size)}", line[0]["lane"], *words))))
             records += [{"table": "scaling"} | row for row in line]
     most = max(line[-1]["workers"] for lines in panels.values() for line in lines.values())
@@ -363,7 +363,8 @@ def scaling(rows, kind, mode):
         (line[-1] | {"name": name} for lines in panels.values() for name, line in lines.items()
          if line[-1]["workers"] == most), key=lambda row: row["speedup_x"],
     )  # fmt: skip
-    text = f"Of {scale.amount(most, kind)} {best['name']} makes most, {digits(best['speedup_x'])} times the work of one"
+    text = f"Of {scale.amount(most, kind)} {best['name']} makes most, {digits(best['speedup_x'])} times the work of "
+    text += scale.amount(best["base_workers"], kind)
     text += f" at {label(best['size'])}; of {len(every)} lines"
     title = f"{mode.capitalize()} scaling over {kind}s: × over the same recipe on the fewest"
     head = ("engine, size", "lane", *(scale.amount(n, kind) for n in counts))
@@ -380,7 +381,7 @@ def plot_scaling(rows, path, title):
 
     from gpu_cookbook import scale
 
-    kinds = [(kind, mode) for kind in ("GPU", "core") for mode in ("strong", "weak")]
+    kinds = [(kind, mode) for kind in sorted({row["kind"] for row in rows}) for mode in ("strong", "weak")]
     found = [(kind, size, mode, lines) for kind, mode in kinds for size, lines in _scaled(rows, kind, mode).items()]
     panels = sorted(found, key=lambda panel: panel[:3])
     if not panels:
@@ -447,16 +448,18 @@ def _scaled(rows, kind, mode):
     ok = [row for row in rows if row["status"] == "ok" and row["mode"] != "empty" and row["kind"] == kind]
     panels = {}
     for size in sorted({row["size"] for row in ok}):
-        mine = [row for row in ok if (row["size"], row["mode"]) == (size, mode)]
-        if mode == "weak":
-            mine += [row for row in ok if scale.is_base(row, mine)]
         lines = {}
-        for row in sorted(mine, key=lambda row: row["workers"]):
+        for row in sorted(scale.of_mode(ok, mode, size), key=lambda row: row["workers"]):
             lines.setdefault(scale.named(row), []).append(row)
         lines = {name: line for name, line in lines.items() if len({row["workers"] for row in line}) > 1}
         if lines:
             panels[size] = lines
     return panels
+
+
+def _scaled_words(row):
+    speedup = f"{'†' * row['base_stale']}{digits(row['speedup_x'])} ×"
+    return f"{speedup} ({'†' * row.get('stale', False)}{seconds(row['time_s'])})"
 
 
 def _shared(kind, mode):
@@ -469,7 +472,7 @@ def _scaling_axes(axes, kind, lines, every):
     (ideal,) = axes.plot(counts, counts, color=INK, linestyle=":", label="ideal")
     handles = {" ideal": ideal}  # the first of the names
     for name, line in lines.items():
-        points = [(row["workers"], row["speedup_x"]) for row in line]
+        points = [(row["workers"], row["efficiency"] * row["workers"]) for row in line]  # the base may be two
         style = _line_style(line[0], every.index(name))
         (handles[name],) = axes.plot(*zip(*points, strict=True), **style, label=name)
     axes.set_xscale("log", base=2)

@@ -310,7 +310,11 @@ def compare(
     report.complete(cells)
     text = written(cells, form, to_file=output is not None)
     if output:
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            sys.stdout.write(text)
+            fail(f"Cannot write {output}: {error.strerror}. What it should have is above.")
         print(f"{len(cells)} cells written to {output}", file=sys.stderr)
     elif form is TableFormat.table:
         out = console()
@@ -454,7 +458,8 @@ def scale(
         runs, rows = experiment.plan(chosen, on_cores, on_gpus, addresses, behind)
         if not runs:
             why = "; ".join(dict.fromkeys(row["reason"] for row in rows))
-            raise experiment.Impossible(f"Nothing to run here{': ' + why if why else ''}.")
+            why = why or "no core and no GPU was asked for, or more than the one core that NumPy uses"
+            raise experiment.Impossible(f"Nothing to run here: {why}.")
         experiment.free(runs, side, weak, chunk)
     except (experiment.Impossible, OSError) as error:  # StoreError is one
         print(error, file=sys.stderr)
@@ -473,16 +478,19 @@ def scale(
         except KeyboardInterrupt:
             interrupted = True
             runner.stop_all()
+    unkept = 0
+    if writer:  # first: whoever reads the tables may be gone
+        try:
+            writer.refuse_what_is_not_committed()
+            experiment.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
+        except OSError as error:
+            print(f"The rows are not kept: {error}", file=sys.stderr)
+            unkept = 1
     rows = experiment.complete(experiment.disagreements(rows))
     write_tables(experiment.drawn(rows), form)
     failed = sum(row["status"] == "failed" for row in rows)
     print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
-    if writer:
-        try:
-            experiment.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
-        except OSError as error:
-            print(f"The rows are not kept: {error}", file=sys.stderr)
-            failed += 1
+    failed += unkept
     if plot:
         try:
             charts.plot_scaling(rows, plot, machine.processor())

@@ -210,7 +210,8 @@ class Process:
 
     def __exit__(self, *_):
         self.kill()
-        self.popen.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(KILL_LIMIT)
         self.pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         _running.discard(self)

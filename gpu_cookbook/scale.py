@@ -171,16 +171,25 @@ def join(framework, address):
 
 
 def free(runs, size, weak, chunk):
-    """Impossible, where a GPU of these runs is taken by someone else or has too little memory free for the work."""
-    mine = [run for run in runs if run.kind == "GPU"]
-    chunks = [  # nothing is stored in the tuned lane
-        min(side, rows) * min(side, columns)
-        for run in mine
-        if run.recipe.lane != "tuned"
-        for rows, columns, side in problems(size, run.workers, weak, chunk).values()
-    ]
-    needed = 3 * 8 * max(chunks, default=0) + CONTEXT  # samples, subset, the generator's own, as the workload counts
-    most = max((run.workers for run in mine), default=0)
+    """Impossible, where the host or a GPU of these runs has too little memory free for the work, or someone else has
+    taken the GPU."""
+
+    def held(kind, workers):
+        """Bytes of the largest run: samples, subset, the generator's own, as the workload counts. ``workers``: that
+        share one memory. Nothing is stored in the tuned lane."""
+        mine = [run for run in runs if run.kind == kind and run.recipe.lane != "tuned"]
+        found = [(run, each) for run in mine for each in problems(size, run.workers, weak, chunk).values()]
+        most = (workers(run) * min(side, rows) * min(side, columns) for run, (rows, columns, side) in found)
+        return 3 * 8 * max(most, default=0)
+
+    needed, left = held("core", lambda run: run.workers), machine.host_memory_free()
+    if left < needed:
+        raise Impossible(
+            f"{left / 1e9:.1f} GB of the host's memory are free, and this needs {needed / 1e9:.1f}, a chunk a core: "
+            "take a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
+        )
+    needed = held("GPU", lambda run: 1) + CONTEXT
+    most = max((run.workers for run in runs if run.kind == "GPU"), default=0)
     every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
     for gpu, (used, left), others in itertools.islice(every, most):
         if others:
@@ -289,6 +298,7 @@ def complete(rows):
         each["speedup_x"] = work * base["time_s"] / each["time_s"]
         each["efficiency"] = each["speedup_x"] / more
         each["base_workers"] = base["workers"]
+        each["base_stale"] = base.get("stale", False)
         each["error"] = abs(each["mean"] - 11)
     return rows
 
@@ -301,16 +311,13 @@ TITLES = {
     "strong": "Strong scaling: all workers share",
     "weak": "Weak scaling: each worker has",
 }
-HEADS = {
-    "strong": ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", ""),
-    "weak": ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", ""),
-    "empty": ("engine", "measured in", "on", "an empty round", "a task more", "to a task"),
-}
+HEAD = ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", "")
+COSTS_HEAD = ("engine", "measured in", "on", "an empty round", "a task more", "to a task")
 LEGEND = (
     "time: median of calls until the mean is on the host, ~ where half of them spread over more than "
     f"{100 * report.NOISY:.0f} %. speedup and efficiency: over the same recipe on the fewest workers (weak: of the "
-    "work done in a time). start: imports, engine and processes, once. error: distance from 11, which is the mean of "
-    "infinitely many. † the recipe has changed since."
+    "work done in a time). start: imports but NumPy's, engine and processes, once. error: distance from 11, which is "
+    "the mean of infinitely many. † the recipe has changed since, or the one that it is held against."
 )
 EMPTY = (
     f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to "
@@ -322,17 +329,14 @@ def drawn(rows, heading=""):
     """Tables of strong scaling, weak scaling and the engines' own cost, of what there is."""
     found = []
     for mode in ("strong", "weak"):
-        mine = [each for each in rows if each["mode"] == mode]
-        for size in dict.fromkeys(each["size"] for each in mine):
-            sized = [each for each in mine if each["size"] == size]
-            if mode == "weak":
-                sized += [o for o in rows if is_base(o, sized)]
+        for size in dict.fromkeys(each["size"] for each in rows if each["mode"] == mode):
+            sized = of_mode(rows, mode, size)
             sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"] or 0))
             label = catalogue.workload_module(WORKLOAD).label(size)
             entries = [tuple(map(tables.Entry, words(each))) for each in sized]
             title = f"{TITLES[mode]} {label}{heading}"
             records = [{"table": mode} | each for each in sized]
-            found.append(tables.Table(title, HEADS[mode], "lllrrrrrl", entries, [], records))
+            found.append(tables.Table(title, HEAD, "lllrrrrrl", entries, [], records))
     told = story(rows, heading)
     if len(told.records) > 1:
         found.insert(0, told)
@@ -344,11 +348,11 @@ def drawn(rows, heading=""):
         entries = [tuple(map(tables.Entry, cost_words(each))) for each in costs]
         records = [{"table": "empty"} | each for each in costs]
         note = [tables.Entry(EMPTY, "note")]
-        found.append(tables.Table(f"What an engine costs{heading}", HEADS["empty"], "lllrrr", entries, note, records))
+        found.append(tables.Table(f"What an engine costs{heading}", COSTS_HEAD, "lllrrr", entries, note, records))
     reasons = [f"{e['technique']}: {e['reason']}" for e in (*wrong, *(e for e in rows if e["status"] == "skipped"))]
     if found:
         notes = [tables.Entry(LEGEND, "note"), *(tables.Entry(reason, "note") for reason in reasons)]
-        first = max((n for n, table in enumerate(found) if table.head in (HEADS["strong"], HEADS["weak"])), default=0)
+        first = max((n for n, table in enumerate(found) if table.head == HEAD), default=0)
         found[first] = replace(found[first], notes=[*notes, *found[first].notes])
     return found
 
@@ -370,33 +374,37 @@ def story(rows, heading=""):
     """The experiment as it was first told, and here: the same program, and the fastest of the tuned lane."""
     mine = [e for e in rows if e["status"] == "ok" and e["mode"] == "strong" and e["size"] == STORY_SIZE]
     lanes = (
-        [e for e in mine if e["technique"] == AS_WRITTEN[e["kind"]] and e["chunk"] == STORY_CHUNK],
+        [e for e in mine if e["technique"] == AS_WRITTEN.get(e["kind"]) and e["chunk"] == STORY_CHUNK],
         [e for e in mine if e["lane"] == "tuned"],
     )
     entries, records = [], []
     for kind, every, then in STORY:
-        words = [then]
+        texts = [then]
         for lane in lanes:
             here = [e for e in lane if e["kind"] == kind]
             workers = max((e["workers"] for e in here if every), default=1)
             best = min((e for e in here if e["workers"] == workers), key=lambda e: e["time_s"], default=None)
             if best is None or (every and workers == 1):
-                words.append("–")
+                texts.append("–")
                 continue
-            one_core = min((e["time_s"] for e in lane if (e["kind"], e["workers"]) == ("core", 1)), default=None)
-            over = f", {digits(one_core / best['time_s'])} ×" if one_core else ""
-            old = "†" * best.get("stale", False)
-            words.append(f"{old}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {best['technique']}")
+            one_core = [e for e in lane if (e["kind"], e["workers"]) == ("core", 1)]
+            one_core = min(one_core, key=lambda e: e["time_s"], default=None)
+            over = f", {dagger(one_core)}{digits(one_core['time_s'] / best['time_s'])} ×" if one_core else ""
+            texts.append(
+                f"{dagger(best)}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {best['technique']}"
+            )
             records.append({"table": "story", "then": then} | best)
-        entries.append(tuple(map(tables.Entry, words)))
+        entries.append(tuple(map(tables.Entry, texts)))
     note = tables.Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))
     head = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
     return tables.Table(f"The experiment, then and now{heading}", head, "lll", entries, [note], records)
 
 
-def is_base(each, weak):
-    """Whether it is what one worker did of the same problem as one of these rows."""
-    return each["mode"] == "strong" and each["workers"] == 1 and any(same(each, other) for other in weak)
+def of_mode(rows, mode, size):
+    """The rows of a mode and size. Of weak scaling, what one worker did of the same problem is one of them."""
+    mine = [each for each in rows if (each["mode"], each.get("size")) == (mode, size)]
+    ones = [each for each in rows if mode == "weak" and (each["mode"], each["workers"]) == ("strong", 1)]
+    return mine + [one for one in ones if any(same(one, each) for each in mine)]
 
 
 def words(each):
@@ -408,14 +416,18 @@ def words(each):
         named(each),
         each["lane"],
         on,
-        "†" * each.get("stale", False)
+        dagger(each)
         + report.timing({"time_s": each["time_s"], "time_q1_s": each["q1_s"], "time_q3_s": each["q3_s"]}, "time"),
-        f"{digits(each['speedup_x'])} ×",
-        digits(each["efficiency"]),
+        f"{'†' * each['base_stale']}{digits(each['speedup_x'])} ×",
+        f"{'†' * each['base_stale']}{digits(each['efficiency'])}",
         f"{each['error']:.1e}",
         seconds(each["start_s"]),
         lost,
     )
+
+
+def dagger(each):
+    return "†" * each.get("stale", False)
 
 
 def named(each):
@@ -431,7 +443,7 @@ def cost_words(each):
         each["engine"],
         each["technique"],
         on,
-        seconds(each["round_s"]) if each["round_s"] else "–",
+        dagger(each) + seconds(each["round_s"]) if each["round_s"] else "–",
         seconds(task) if task else "–",
         f"{digits(1e-9 / byte)} GB/s" if byte else "–",
     )
@@ -481,8 +493,10 @@ def keep(folder, rows, name, commit):
         "rows": measured,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / FILE).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    with (folder / FILE).open("a+b") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        ended = file.read() in (b"", b"\n")  # or whoever wrote the last line was killed
+        file.write(b"\n" * (not ended) + json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
 def kept_of(folder, name):
@@ -496,29 +510,39 @@ def kept_of(folder, name):
         raise Impossible(f"Nothing is kept of '{name}'. There are: {', '.join(names)}.")
     rows = {}
     for line in mine:
-        techniques = {each["technique"] for each in line["rows"]}
-        old = {technique: stale(folder, line["commit"], technique) for technique in techniques}
+        about = {"machine": name, "commit": line["commit"], "date": line["date"]}
+        old = stale(folder, line["commit"], {each["technique"] for each in line["rows"]})
+        again = {run_of(each) for each in line["rows"]}
+        # An empty round is of its run: one that ended badly has a row that a later one may lack.
+        rows = {key: each for key, each in rows.items() if each["mode"] != "empty" or run_of(each) not in again}
         for each in line["rows"]:
-            key = [each.get(k) for k in ("technique", "kind", "workers", "mode", "size", "chunk")]
-            about = {"machine": name, "commit": line["commit"], "date": line["date"]}
-            rows[*key] = each | about | {"stale": old[each["technique"]]}
+            key = (*run_of(each), *(each.get(k) for k in ("mode", "size", "chunk")))
+            rows[key] = each | about | {"stale": each["technique"] in old}
     origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows.values())
     return complete(disagreements(list(rows.values()))), f". {name}, {' and '.join(origins)}"
 
 
-def stale(folder, commit, technique):
-    """Whether the recipe is gone, or its code is not what it was at that commit."""
+def run_of(each):
+    return each["technique"], each["kind"], each["workers"]
+
+
+def stale(folder, commit, techniques):
+    """Those whose recipe is gone, or whose code is not what it was at that commit."""
     from gpu_cookbook import store  # only here: it is asv's side
 
-    recipe = next((r for r in catalogue.choose([WORKLOAD]) if r.technique == technique), None)
-    return recipe is None or bool(store.changed_since(folder.parents[1], commit) & store.sources(recipe))
+    try:
+        changed = store.changed_since(folder.parents[1], commit)
+    except store.StoreError as error:
+        raise Impossible(f"A line of {folder / FILE} {error}. Of a shallow clone: git fetch --unshallow") from None
+    recipes = {recipe.technique: recipe for recipe in catalogue.choose([WORKLOAD])}
+    return {name for name in techniques if name not in recipes or changed & store.sources(recipes[name])}
 
 
 def whole(each):
     """Whether a kept row has all that is shown of it."""
     if not isinstance(each, dict):
         return False
-    wanted = ["technique", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
+    wanted = ["technique", "framework", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
     if each.get("mode") != "empty":
         wanted += ["size", *PROBLEM]
     if each.get("status") == "ok":
@@ -530,7 +554,7 @@ def kept(folder):
     """The lines of FILE; Impossible where one cannot be read."""
     path = folder / FILE
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         for number, line in enumerate(lines, 1):
             if not (isinstance(line, dict) and line.keys() >= {"machine", "date", "commit", "rows"}):
                 raise ValueError(f"line {number} is none of 'scale --save'")

@@ -78,15 +78,13 @@ class Store:
             stored = results.Results.load(str(path), machine_name=path.parent.name)
         except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise StoreError(f"not a result file of asv, or cut off ({_first_line(error)})") from error
-        if not git(self.root, "rev-parse", "--verify", "--quiet", f"{stored.commit_hash}^{{commit}}"):
-            raise StoreError(f"belongs to no commit of this repository ({stored.commit_hash[:8]})")
+        changed = changed_since(self.root, stored.commit_hash)
         date = int(stored.date)
         cells = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
             if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
                 self._fill(cells, stored, name, workload, benchmark, known)
-        changed = changed_since(self.root, stored.commit_hash)
         measured = max(map(int, stored.started_at.values()))
         for cell in cells.values():
             recipe = _recipe(cell["workload"], cell["technique"])
@@ -223,7 +221,7 @@ class Writer:
         self.store = store
         self.resume = resume
         self.commit = store.repo.get_hash_from_name("HEAD")
-        self._refuse_what_is_not_committed()
+        self.refuse_what_is_not_committed()
         self._refuse_another_installation()
         if machine_name is not None and not re.fullmatch(r"\w[\w.-]*", machine_name):
             raise StoreError(
@@ -245,7 +243,7 @@ class Writer:
         self._results()  # found out now, not after the measuring
         self.measured = set()  # (workload, technique) of this run
 
-    def _refuse_what_is_not_committed(self):
+    def refuse_what_is_not_committed(self):
         root = self.store.root
         if git(root, "status", "--porcelain", "--", *CODE) or git(root, "rev-parse", "HEAD") != self.commit:
             raise StoreError(f"A stored figure belongs to a commit: commit {', '.join(CODE)} first, then measure.")
@@ -280,7 +278,7 @@ class Writer:
 
         One that was skipped leaves what was measured before, as where a GPU is not visible for once.
         """
-        self._refuse_what_is_not_committed()
+        self.refuse_what_is_not_committed()
         key = (recipe.workload, recipe.technique)
         sizes = catalogue.workload_module(recipe.workload).SIZES
         with self._locked():
@@ -391,7 +389,11 @@ def git(root, *arguments):
 @cache
 def changed_since(root, commit):
     """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
-    docstrings are none: a recipe's head may say what it was measured to do without being measured again."""
+    docstrings are none: a recipe's head may say what it was measured to do without being measured again.
+
+    StoreError, where there is no such commit."""
+    if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
     return frozenset(
         name

@@ -23,8 +23,9 @@ import psutil
 import pynvml
 import pytest
 import typer.testing
+from conftest import git
 
-from gpu_cookbook import catalogue, charts, cli, engines, machine, measure, runner, scale
+from gpu_cookbook import catalogue, charts, cli, engines, machine, measure, runner, scale, store
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
@@ -535,6 +536,24 @@ def test_a_drawing_has_a_panel_a_mode(tmp_path, monkeypatch):
     assert titles == ["strong: 4,000² in all", "weak: 4,000² a core"]
 
 
+def test_workers_behind_an_address_are_drawn_and_told(tmp_path):
+    rows = scale.complete([row("dask", workers=n, kind="worker", size=100_000, chunk=10_000) for n in (2, 4)])
+    assert len(scale.drawn(rows)) == 1
+    charts.plot_scaling(rows, tmp_path / "a.png", "here")
+    assert spread_of_pixels(tmp_path / "a.png") > 0.05
+
+
+def test_a_line_that_begins_with_two_workers_lies_where_its_efficiency_is_seen():
+    rows = scale.complete([row(workers=2), row(workers=4, time_s=0.5)])
+    chart = charts.scaling(rows, "core", "strong")
+    assert "2.00 times the work of 2 cores" in chart.text
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    handles = charts._scaling_axes(axes, "core", {"ray": rows}, ["ray"])
+    assert handles["ray"].get_xydata().tolist() == handles[" ideal"].get_xydata().tolist() == [[2, 2], [4, 4]]
+
+
 def test_a_drawing_has_content(tmp_path):
     rows = scale.complete([row(), row(workers=2, time_s=0.6), row(workers=2, mode="weak", time_s=1.1)])
     charts.plot_scaling(rows, tmp_path / "a.png", "here")
@@ -569,33 +588,42 @@ def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, word
 # ---- What is kept.
 
 
+TODAY = time.strftime("%Y-%m-%d")
+
+
+@pytest.fixture
+def unchanged(monkeypatch):
+    """Every commit has the recipes as they are."""
+    monkeypatch.setattr(store, "changed_since", lambda root, commit: frozenset())
+
+
 def keep(folder, name, rows, commit="1" * 40):
-    scale.keep(folder, scale.complete(rows), name, commit)
+    scale.keep(folder, rows, name, commit)
 
 
-def test_what_is_kept_is_shown_again(tmp_path):
+def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     rows, heading = scale.kept_of(tmp_path, "m")
     assert [(each["workers"], each["speedup_x"]) for each in rows] == [(1, 1), (2, 2)]
-    assert heading == ". m, 11111111, 2026-11-21"
+    assert heading == f". m, 11111111, {TODAY}"
 
 
-def test_the_newest_of_each_row_counts(tmp_path):
+def test_the_newest_of_each_row_counts(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
     rows, heading = scale.kept_of(tmp_path, "m")
     assert {each["workers"]: each["time_s"] for each in rows} == {1: 1, 2: 0.8}
-    assert heading == ". m, 11111111, 2026-11-21 and 22222222, 2026-11-21"
+    assert heading == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
 
 
-def test_machines_are_kept_apart(tmp_path):
+def test_machines_are_kept_apart(tmp_path, unchanged):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row(time_s=9.0)])
     (mine,), _ = scale.kept_of(tmp_path, "m")
     assert mine["time_s"] == 1
 
 
-def test_a_skipped_row_is_not_kept(tmp_path):
+def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row("ray_cuda", status="skipped")])
     assert len(scale.kept_of(tmp_path, "m")[0]) == 1
 
@@ -616,7 +644,7 @@ def test_a_broken_file_is_named(line, tmp_path):
         scale.kept_of(tmp_path, "m")
 
 
-@pytest.mark.parametrize("lost", ["technique", "size", "time_s"])
+@pytest.mark.parametrize("lost", ["technique", "framework", "size", "time_s"])
 @pytest.mark.parametrize("other", [{}, {"mode": "empty"}])
 def test_a_row_that_lacks_something_is_named_by_its_line(lost, other, tmp_path):
     keep(tmp_path, "m", [row()])
@@ -629,13 +657,13 @@ def test_a_row_that_lacks_something_is_named_by_its_line(lost, other, tmp_path):
         scale.kept_of(tmp_path, "m")
 
 
-def test_a_kept_row_that_disagrees_is_failed(tmp_path):
+def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):
     keep(tmp_path, "m", [row(technique) for technique in TUNED[:2]])
     keep(tmp_path, "m", [row(TUNED[2], mean=11.1)])
     assert [each["status"] for each in scale.kept_of(tmp_path, "m")[0]] == ["ok", "ok", "failed"]
 
 
-def test_rows_without_a_number_of_workers_are_shown(tmp_path):
+def test_rows_without_a_number_of_workers_are_shown(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
     rows, _ = scale.kept_of(tmp_path, "m")
     assert len(text_of(rows)) == 2
@@ -681,7 +709,9 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     assert kept["commit"] == head
     (measured,) = rows_of(out)
-    assert kept["rows"] == [{key: value for key, value in measured.items() if key != "table"}]
+    (raw,) = kept["rows"]  # what follows from other rows is not kept
+    assert raw.items() <= measured.items()
+    assert measured.keys() - raw.keys() == {"table", "speedup_x", "efficiency", "base_workers", "base_stale", "error"}
     shown = {form: cookbook("--stored", "m", "--format", form)[0] for form in cli.TableFormat}
     assert [each["time_s"] for each in rows_of(shown["json"])] == [measured["time_s"]]
     assert [each["time_s"] for each in csv.DictReader(io.StringIO(shown["csv"]))] == [str(measured["time_s"])]
@@ -701,13 +731,76 @@ def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
     assert "The rows are not kept: [Errno 21] Is a directory" in err
 
 
+def test_rows_are_kept_before_they_are_shown(clone):
+    with Run(*SAVING) as run:
+        run.popen.stdout.close()
+        run.popen.wait(60)
+    (line,) = scale.kept(clone / "benchmarks/results")
+    assert [each["technique"] for each in line["rows"]] == ["numpy"]
+
+
+def test_a_row_of_a_commit_that_is_not_here_is_named(clone):
+    keep(clone / "benchmarks/results", "m", [row()])
+    with pytest.raises(scale.Impossible, match=r"scale.jsonl belongs to no commit of this repository \(11111111\)"):
+        scale.kept_of(clone / "benchmarks/results", "m")
+
+
+def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
+    first = git(clone, "rev-parse", "HEAD")
+    recipe = clone / "recipes/random_subset_mean/with_ray.py"
+    recipe.write_text(recipe.read_text() + "\nOTHER = 1\n")
+    git(clone, "commit", "--quiet", "--all", "--message=two")
+    empty = {"mode": "empty", "round_s": 1e-3}
+    keep(clone / "benchmarks/results", "m", [row(), row(**empty), row("dask")], first)
+    keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))
+    rows, heading = scale.kept_of(clone / "benchmarks/results", "m")
+    strong, costs = scale.drawn(rows, heading)
+    assert [[entry.text for entry in entries[3:6]] for entries in strong.rows] == [
+        ["1.00 s", "1.00 ×", "1.00"],
+        ["†1.00 s", "†1.00 ×", "†1.00"],
+        ["500 ms", "†2.00 ×", "†1.00"],
+    ]
+    assert costs.rows[0][3].text == "†1.00 ms"
+    chart = charts.scaling(rows, "core", "strong")
+    assert [[entry.text for entry in entries[2:]] for entries in chart.table.rows] == [
+        ["†1.00 × (†1.00 s)", "†2.00 × (500 ms)"]
+    ]
+
+
+def test_a_line_that_was_cut_off_costs_itself_only(tmp_path, unchanged):
+    keep(tmp_path, "m", [row()])
+    with (tmp_path / scale.FILE).open("a") as file:
+        file.write('{"machine": "m')
+    keep(tmp_path, "m", [row(workers=2)])
+    with pytest.raises(scale.Impossible, match="cannot be read"):
+        scale.kept(tmp_path)
+    lines = (tmp_path / scale.FILE).read_text().splitlines()
+    (tmp_path / scale.FILE).write_text("\n".join((lines[0], "", lines[2])))
+    assert [each["workers"] for each in scale.kept_of(tmp_path, "m")[0]] == [1, 2]
+
+
+def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unchanged):
+    failed = row("numba_cpu_tuned", mode="empty", status="failed", reason="afterwards: crashed: SIGABRT")
+    keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, row("numba_cpu_tuned", workers=2), failed | {"workers": 2}])
+    keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
+    rows, _ = scale.kept_of(tmp_path, "m")
+    assert [(each["mode"], each["workers"]) for each in rows] == [("strong", 1), ("strong", 2), ("empty", 2)]
+
+
+def test_a_mean_that_was_mended_is_no_longer_against_the_others(tmp_path, unchanged):
+    keep(tmp_path, "m", [row(TUNED[0]), row(TUNED[1], mean=11.1)])
+    assert {each["status"] for each in scale.kept_of(tmp_path, "m")[0]} == {"failed"}
+    keep(tmp_path, "m", [row(TUNED[1])])
+    assert {each["status"] for each in scale.kept_of(tmp_path, "m")[0]} == {"ok"}
+
+
 def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()])
     assert cookbook("--stored", "n", code=1)[1] == "Nothing is kept of 'n'. There are: m.\n"
 
 
 def test_what_is_stored_can_be_drawn(clone):
-    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)])
+    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
     cookbook("--stored", "m", "--plot", "a.png")
     assert spread_of_pixels("a.png") > 0.05
 
