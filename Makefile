@@ -29,6 +29,7 @@ bench: $(VENV)/installed-$(EXTRA)
 	$(BIN)/gpu-cookbook tables --commit $$(git rev-parse HEAD) && exit $$status
 
 docs: $(VENV)/installed-docs
+	rm -rf build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
 	$(BIN)/python docs/history.py build/docs/history
 	@echo "The site: build/docs/index.html"

@@ -294,14 +294,16 @@ def table(title, head, align, rows, *notes):
     return tables.Table(title, head, align, drawn, [tables.Entry(note, "note") for note in notes], [])
 
 
-def words(row):
+def words(row, changed):
     what, technique, measured, limit, value, reach, kind = row
+    recipes = catalogue.choose([what.split()[0]]) if what.split()[0] in catalogue.workloads() else []
+    stale = any(recipe.technique == technique and changed & store.sources(recipe) for recipe in recipes)
     sign = "≥" if kind == "share" else "≤"
     reached = value is not None and reach is not None and (value >= reach if kind == "share" else value <= reach)
     return (
         what,
         technique,
-        measured,
+        "†" * stale + measured,
         limit,
         "–" if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
         "–" if reach is None else f"{sign} {digits(reach)}",
@@ -317,11 +319,13 @@ def show():
         raise typer.Exit(1) from None
     measured = (
         f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
-        f" {kept['commit'][:8]}."
+        f" {kept['commit'][:8]}. † the recipe or its kernel has changed since."
     )
+    changed = store.changed_since(store.Store().root, kept["commit"])
+    reached = [words(row, changed) for row in kept["rows"]]
     head = ("ladder", "step", "what it is", "time", "gain")
     both = (
-        table("What the tuned recipes come to", HEADINGS, "llrlrrl", map(words, kept["rows"]), measured),
+        table("What the tuned recipes come to", HEADINGS, "llrlrrl", reached, measured),
         table("Ladders", head, "lllrr", ladders(kept["machine"])),
     )
     print(tables.as_markdown(both), end="")

@@ -1,13 +1,13 @@
 """The roles by which a page shows a stored figure, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.cell, stored.best and
-stored.scaled_row."""
+{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.cell,
+stored.best and stored.scaled_rows."""
 
 import stored
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from gpu_cookbook import catalogue
-from gpu_cookbook.report import digits, seconds, wins_in
+from gpu_cookbook import catalogue, scale
+from gpu_cookbook.report import digits, seconds, timing, wins_in
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
@@ -28,7 +28,8 @@ class Figure(SphinxRole):
         stale = "†" * any(one.get("stale", False) for one in found)
         title = "; ".join(dict.fromkeys(map(stored.origin, found))) + (stale and "; † the recipe has changed since")
         uri = self.env.app.builder.get_relative_uri(self.env.docname, docname) + ending
-        return nodes.reference("", text + stale, refuri=uri, internal=True, **({"reftitle": title} if title else {}))
+        about = {"reftitle": title} if title else {}
+        return nodes.reference("", text + stale, refuri=uri, internal=True, classes=["figure"], **about)
 
     def linked(self, text, *found):
         """To the table of the machine that was measured."""
@@ -36,16 +37,23 @@ class Figure(SphinxRole):
         return [self.link(text, f"machines/{found[0]['machine']}", anchor, found)]
 
 
+def noise(cell, figure):
+    """~, or nothing: a first result has no spread."""
+    name = stored.FIGURES[figure].removesuffix("_s")
+    return "~" if f"{name}_q1_s" in cell and timing(cell, name).startswith("~") else ""
+
+
 class Time(Figure):
     def figure(self, words):
         found, figure = stored.cell(words)
-        return self.linked(seconds(found[stored.FIGURES[figure]]), found)
+        return self.linked(noise(found, figure) + seconds(found[stored.FIGURES[figure]]), found)
 
 
 class Ratio(Figure):
     def figure(self, over, under):
         (over, figure), (under, other) = stored.cell(over), stored.cell(under)
-        return self.linked(f"{digits(over[stored.FIGURES[figure]] / under[stored.FIGURES[other]])} ×", over, under)
+        text = f"{digits(over[stored.FIGURES[figure]] / under[stored.FIGURES[other]])} ×"
+        return self.linked(max(noise(over, figure), noise(under, other)) + text, over, under)
 
 
 class Wins(Figure):
@@ -66,7 +74,18 @@ class Scaled(Figure):
         rows = [stored.scaled_row(part) for part in parts]
         times = [row["round_s" if row["mode"] == "empty" else "time_s"] for row in rows]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
+        text = "~" * any(map(scale.noisy, rows)) + text
         return [self.link(text, "scaling", "#every-figure", rows)]
+
+
+class Spread(Figure):
+    """What the same row was in all the runs that are kept."""
+
+    def figure(self, words):
+        lines = stored.scaled_lines()
+        rows = stored.scaled_rows(words, [row | line for line in lines for row in line.pop("rows")])
+        times = sorted(row["time_s"] for row in rows)
+        return [self.link(f"{seconds(times[0])} to {seconds(times[-1])} in {len(times)} runs", "scaling", found=rows)]
 
 
 class Best(Figure):
@@ -85,7 +104,7 @@ class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
     def figure(self, name):
-        line = stored.scaled_machine()
+        line = stored.scaled_lines()[-1]
         gpus = ", ".join(f"{line['gpus'].count(gpu)} × {gpu}" for gpu in dict.fromkeys(line["gpus"]))
         text = f"{gpus}, {line['processor']}, driver {line['driver']}, {line['date']}"
         return [self.link(text, "scaling", found=[line])]
@@ -103,7 +122,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Best, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Machine, Recipe)
 
 
 def setup(app):

@@ -28,6 +28,13 @@ PICKS = (  # of the first page: a small product on the CPU, on the GPU, and with
     ("torch", "resident"),
     ("torch", "transfer"),
 )
+MOVES = (  # of docs/moving: before and after
+    ("standardise_numpy", "standardise_cupy"),
+    ("stencil_pycuda", "stencil_numba"),
+    ("stencil_pycuda", "stencil_cupy"),
+    ("fit_torch_cpu", "fit_torch_gpu"),
+    ("standardise_numpy", "standardise_dask"),
+)
 ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # in prose that is no Markdown
 HEADER = re.compile(r'(<th scope="row">(?:<strong>)?)(\w+)')  # of a row
 written = set()  # in this run
@@ -47,12 +54,17 @@ def write():
     frameworks, engines = tables.abilities()
     put("generated/frameworks.html", table_html(frameworks, ""))
     put("generated/engines.html", table_html(engines, ""))
+    for before, after in MOVES:
+        difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
+        put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
-    put("generated/limits.md", printed([sys.executable, HERE.parent / "benchmarks" / "limits.py", "--show"]))
+    shown = printed([sys.executable, HERE.parent / "benchmarks" / "limits.py", "--show"])
+    shown = re.sub(r"(?<=\| )[^|\n]{,14}\d[^|\n]{,14}(?= \|)", lambda cell: unbroken(cell[0]), shown)
+    put("generated/limits.md", shown)
     put("generated/command.md", printed([sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name",
                                          "gpu-cookbook"]).partition("\n")[2])  # fmt: skip
-    rows, heading = stored.scaled()
-    story, *others = scale.drawn(rows, heading)
+    rows = stored.scaled()
+    story, *others = scale.drawn(rows)
     put("generated/story.html", table_html(story, ""))
     put("generated/scaling.html", "".join(table_html(table, "", scale.WORKLOAD) for table in others))
     panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
@@ -174,13 +186,13 @@ def recipe_part(recipe):
         *measured_of(recipe),
     ]
     neighbour = neighbour_of(recipe)
-    changed = changes(neighbour, recipe) if neighbour else []
-    if changed:
+    difference, alike = changes(neighbour.path, recipe.path) if neighbour else ("", 0)
+    if alike >= ALIKE:
         lines += [
             f":::{{dropdown}} What changed from {neighbour.technique}",
             "",
             "```diff",
-            *changed,
+            difference,
             "```",
             "",
             ":::",
@@ -212,11 +224,10 @@ def neighbour_of(recipe):
 
 
 def changes(before, after):
-    """A unified diff; nothing where the two have so little in common that both are better read whole."""
-    old, new = (recipe.path.read_text(encoding="utf-8").splitlines() for recipe in (before, after))
-    if difflib.SequenceMatcher(None, old, new).ratio() < ALIKE:
-        return []
-    return list(difflib.unified_diff(old, new, before.path.name, after.path.name, n=2, lineterm=""))
+    """(a unified diff of two files, the share of their lines that both have)."""
+    old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
+    lines = difflib.unified_diff(old, new, before.name, after.name, n=2, lineterm="")
+    return "\n".join(lines), difflib.SequenceMatcher(None, old, new).ratio()
 
 
 def measured_of(recipe):
@@ -229,7 +240,7 @@ def measured_of(recipe):
     ]
     if not mine:
         return ["Not measured on a stored machine.", ""]
-    head = ("machine", "size", "resident", "× NumPy", "with transfers", "× NumPy", "device")
+    head = ("machine", "size", "resident", "× NumPy", "with transfers", "× NumPy, resident", "device")
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
     for cell in mine:
         texts = [

@@ -73,17 +73,22 @@ def best(workload, lane, size):
 
 @cache
 def scaled():
-    """(rows, heading) of GPUS_MACHINE."""
+    """The rows of GPUS_MACHINE."""
     return scale.kept_of(store.Store().folder, GPUS_MACHINE)
 
 
-def scaled_machine():
-    """The newest line that is kept of GPUS_MACHINE."""
-    return [line for line in scale.kept(store.Store().folder) if line["machine"] == GPUS_MACHINE][-1]
+def scaled_lines():
+    """The lines that are kept of GPUS_MACHINE, the newest last."""
+    return [line for line in scale.kept(store.Store().folder) if line["machine"] == GPUS_MACHINE]
 
 
 def scaled_row(words):
-    """The row of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": the experiment's own size and chunks where
+    """The newest of scaled_rows."""
+    return scaled_rows(words, scaled())[0]
+
+
+def scaled_rows(words, rows):
+    """Those of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": the experiment's own size and chunks where
     they are left out. Of an empty round neither counts."""
     technique, workers, *others = words.split()
     unknown = [word for word in others if not (word[0].isdigit() or word in ("cores", "weak", "empty"))]
@@ -92,10 +97,10 @@ def scaled_row(words):
     mode = next((word for word in others if word in ("weak", "empty")), "strong")
     wanted = {"technique": technique, "workers": int(workers), "kind": "core" if "cores" in others else "GPU"}
     wanted |= {"mode": mode} | (dict(zip(("size", "chunk"), problem, strict=True)) if mode != "empty" else {})
-    for row in scaled()[0]:
-        if not unknown and row["status"] == "ok" and wanted.items() <= row.items():
-            return row
-    raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
+    found = [row for row in rows if row["status"] == "ok" and wanted.items() <= row.items()]
+    if unknown or not found:
+        raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
+    return found
 
 
 def origin(found):

@@ -437,10 +437,10 @@ def scale(
             ]
             if useless:
                 fail(f"--stored shows all that is kept, and measures nothing: leave {', '.join(useless)} out.")
-            rows, heading = experiment.kept_of(store.Store().folder, stored)
-            write_tables(experiment.drawn(rows, heading), form)
+            rows = experiment.kept_of(store.Store().folder, stored)
+            write_tables(experiment.drawn(rows), form)
             if plot:
-                charts.plot_scaling(rows, plot, heading.strip(". "))
+                charts.plot_scaling(rows, plot, experiment.source(rows).strip(". "))
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
         addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}

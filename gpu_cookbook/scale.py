@@ -325,7 +325,7 @@ EMPTY = (
 )
 
 
-def drawn(rows, heading=""):
+def drawn(rows):
     """Tables of strong scaling, weak scaling and the engines' own cost, of what there is."""
     found = []
     for mode in ("strong", "weak"):
@@ -334,10 +334,10 @@ def drawn(rows, heading=""):
             sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"] or 0))
             label = catalogue.workload_module(WORKLOAD).label(size)
             entries = [tuple(map(tables.Entry, words(each))) for each in sized]
-            title = f"{TITLES[mode]} {label}{heading}"
+            title = f"{TITLES[mode]} {label}{source(sized)}"
             records = [{"table": mode} | each for each in sized]
             found.append(tables.Table(title, HEAD, "lllrrrrrl", entries, [], records))
-    told = story(rows, heading)
+    told = story(rows)
     if len(told.records) > 1:
         found.insert(0, told)
     costs = [each for each in rows if each["mode"] == "empty"]
@@ -348,7 +348,7 @@ def drawn(rows, heading=""):
         entries = [tuple(map(tables.Entry, cost_words(each))) for each in costs]
         records = [{"table": "empty"} | each for each in costs]
         note = [tables.Entry(EMPTY, "note")]
-        found.append(tables.Table(f"What an engine costs{heading}", COSTS_HEAD, "lllrrr", entries, note, records))
+        found.append(tables.Table(f"What an engine costs{source(costs)}", COSTS_HEAD, "lllrrr", entries, note, records))
     reasons = [f"{e['technique']}: {e['reason']}" for e in (*wrong, *(e for e in rows if e["status"] == "skipped"))]
     if found:
         notes = [tables.Entry(LEGEND, "note"), *(tables.Entry(reason, "note") for reason in reasons)]
@@ -370,7 +370,7 @@ STORY = (  # of cores or GPUs, whether it is all of them, what was told
 AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
 
 
-def story(rows, heading=""):
+def story(rows):
     """The experiment as it was first told, and here: the same program, and the fastest of the tuned lane."""
     mine = [e for e in rows if e["status"] == "ok" and e["mode"] == "strong" and e["size"] == STORY_SIZE]
     lanes = (
@@ -383,21 +383,31 @@ def story(rows, heading=""):
         for lane in lanes:
             here = [e for e in lane if e["kind"] == kind]
             workers = max((e["workers"] for e in here if every), default=1)
-            best = min((e for e in here if e["workers"] == workers), key=lambda e: e["time_s"], default=None)
+            here = sorted((e for e in here if e["workers"] == workers), key=lambda e: e["time_s"])
+            best = here[0] if here else None
             if best is None or (every and workers == 1):
                 texts.append("–")
                 continue
+            names = ", ".join(e["technique"] for e in here if tables.tied(*map(as_cell, (e, best)), "resident"))
             one_core = [e for e in lane if (e["kind"], e["workers"]) == ("core", 1)]
             one_core = min(one_core, key=lambda e: e["time_s"], default=None)
             over = f", {dagger(one_core)}{digits(one_core['time_s'] / best['time_s'])} ×" if one_core else ""
-            texts.append(
-                f"{dagger(best)}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {best['technique']}"
-            )
+            texts.append(f"{dagger(best)}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {names}")
             records.append({"table": "story", "then": then} | best)
         entries.append(tuple(map(tables.Entry, texts)))
     note = tables.Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))
     head = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
-    return tables.Table(f"The experiment, then and now{heading}", head, "lll", entries, [note], records)
+    return tables.Table(f"The experiment, then and now{source(records)}", head, "lll", entries, [note], records)
+
+
+def as_cell(each):
+    return {"resident_s": each["time_s"], "resident_q1_s": each["q1_s"], "resident_q3_s": each["q3_s"]}
+
+
+def source(rows):
+    """Of kept rows machine, commits and dates, as the end of a title."""
+    origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows if "commit" in each)
+    return f". {rows[0]['machine']}, {' and '.join(origins)}" if origins else ""
 
 
 def of_mode(rows, mode, size):
@@ -416,14 +426,17 @@ def words(each):
         named(each),
         each["lane"],
         on,
-        dagger(each)
-        + report.timing({"time_s": each["time_s"], "time_q1_s": each["q1_s"], "time_q3_s": each["q3_s"]}, "time"),
+        dagger(each) + "~" * noisy(each) + seconds(each["time_s"]),
         f"{'†' * each['base_stale']}{digits(each['speedup_x'])} ×",
         f"{'†' * each['base_stale']}{digits(each['efficiency'])}",
         f"{each['error']:.1e}",
         seconds(each["start_s"]),
         lost,
     )
+
+
+def noisy(each):
+    return each["mode"] != "empty" and each["q3_s"] - each["q1_s"] > report.NOISY * each["time_s"]
 
 
 def dagger(each):
@@ -500,7 +513,7 @@ def keep(folder, rows, name, commit):
 
 
 def kept_of(folder, name):
-    """(rows, heading) of what was kept last of a machine, each row once: the newest of its problem and recipe."""
+    """What was kept last of a machine, each row once: the newest of its problem and recipe."""
     lines = kept(folder)
     if not lines:
         raise Impossible(f"Nothing is kept yet: gpu-cookbook scale --save --machine {name}")
@@ -518,8 +531,7 @@ def kept_of(folder, name):
         for each in line["rows"]:
             key = (*run_of(each), *(each.get(k) for k in ("mode", "size", "chunk")))
             rows[key] = each | about | {"stale": each["technique"] in old}
-    origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows.values())
-    return complete(disagreements(list(rows.values()))), f". {name}, {' and '.join(origins)}"
+    return complete(disagreements(list(rows.values())))
 
 
 def run_of(each):

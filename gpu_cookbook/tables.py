@@ -120,6 +120,7 @@ def measured(cells, lane=None):
     ``lane``: only its cells, and NumPy's unranked if they are of another one: it has nothing here to be the best of."""
     tables = []
     cells = [cell | bandwidth_of(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
+    cells.sort(key=lambda cell: list(catalogue.workloads()).index(cell["workload"]))  # and not by their files' names
     for runs in _grouped(cells, "machine", "environment"):
         if len({cell["workload"] for cell in runs}) > 1:
             tables.append(_overview(runs, source_of(runs, cells)))
@@ -517,7 +518,7 @@ def html_of(table):
     title = html.escape(table.title)
     # The box takes the focus: who has no mouse scrolls it by the arrow keys.
     parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
-    parts += [f"<table>\n<caption>{title}</caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
+    parts += [f"<table>\n<caption><span>{title}</span></caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
     for first, *others in table.rows:
         if first.mark == "group":
             across = f'<th scope="rowgroup" colspan="{len(table.head)}">{_worded(first, *HTML)}</th>'

@@ -77,8 +77,9 @@ def scaled():
     for technique, times in (("dask_cuda", (1.0, 0.6)), ("cupy_threads_tuned", (0.5, 0.25))):
         for workers, time in zip((1, 2), times, strict=True):
             about = {"technique": technique, "framework": "Dask", "lane": "idiomatic", "kind": "GPU", "mode": "strong"}
-            about |= {"machine": "box", "commit": "0123456789", "status": "ok", "size": 100_000, "chunk": 10_000}
-            rows.append(about | {"workers": workers, "time_s": time, "mean": 11.0})
+            about |= {"machine": "box", "commit": "0123456789", "date": "2026-11-21", "status": "ok", "mean": 11.0}
+            about |= {"size": 100_000, "chunk": 10_000, "time_s": time, "q1_s": time, "q3_s": time}
+            rows.append(about | {"workers": workers})
     return scale.complete(rows)
 
 
@@ -92,8 +93,12 @@ def told():
     ):
         for workers, time in zip((1, 4), times, strict=True):
             about = {"technique": technique, "framework": "Dask", "lane": lane, "kind": kind, "mode": "strong"}
-            about |= {"machine": "box", "commit": "0123456789", "status": "ok", "size": 100_000, "chunk": 10_000}
-            rows.append(about | {"workers": workers, "time_s": time, "mean": 11.0, "stale": workers == 4})
+            about |= {"machine": "box", "commit": "0123456789", "date": "2026-11-21", "status": "ok", "mean": 11.0}
+            about |= {"size": 100_000, "chunk": 10_000, "time_s": time, "q1_s": time, "q3_s": time}
+            rows.append(
+                about
+                | {"workers": workers, "time_s": time, "q1_s": time, "q3_s": time, "mean": 11.0, "stale": workers == 4}
+            )
     return scale.complete(rows)
 
 

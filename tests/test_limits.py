@@ -29,7 +29,7 @@ spec.loader.exec_module(limits)
     ],
 )
 def test_a_share_is_reached_from_below_and_a_ratio_from_above(value, reach, kind, reached):
-    assert limits.words(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind))[-1] == reached
+    assert limits.words(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind), frozenset())[-1] == reached
 
 
 def test_a_ladder_goes_up_in_recipes_that_there_are():
@@ -44,3 +44,10 @@ def test_without_a_gpu_it_says_so(tmp_path):
     done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, env=hidden)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "The limits are those of an NVIDIA GPU, and there is none here.\n"
+
+
+def test_a_row_whose_recipe_has_changed_is_marked():
+    row = ("multiply 2**28", "cupy_tuned", "4,379 GB/s", "4,362 GB/s: PyTorch", 1.0, 0.97, "share")
+    assert limits.words(row, frozenset())[2] == "4,379 GB/s"
+    assert limits.words(row, frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2] == "†4,379 GB/s"
+    assert limits.words(("cuBLAS", *row[1:]), frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2] == "4,379 GB/s"

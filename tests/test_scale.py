@@ -603,29 +603,29 @@ def keep(folder, name, rows, commit="1" * 40):
 
 def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
-    rows, heading = scale.kept_of(tmp_path, "m")
+    rows = scale.kept_of(tmp_path, "m")
     assert [(each["workers"], each["speedup_x"]) for each in rows] == [(1, 1), (2, 2)]
-    assert heading == f". m, 11111111, {TODAY}"
+    assert scale.source(rows) == f". m, 11111111, {TODAY}"
 
 
 def test_the_newest_of_each_row_counts(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
-    rows, heading = scale.kept_of(tmp_path, "m")
+    rows = scale.kept_of(tmp_path, "m")
     assert {each["workers"]: each["time_s"] for each in rows} == {1: 1, 2: 0.8}
-    assert heading == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
+    assert scale.source(rows) == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
 
 
 def test_machines_are_kept_apart(tmp_path, unchanged):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row(time_s=9.0)])
-    (mine,), _ = scale.kept_of(tmp_path, "m")
+    (mine,) = scale.kept_of(tmp_path, "m")
     assert mine["time_s"] == 1
 
 
 def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row("ray_cuda", status="skipped")])
-    assert len(scale.kept_of(tmp_path, "m")[0]) == 1
+    assert len(scale.kept_of(tmp_path, "m")) == 1
 
 
 def test_an_unknown_machine_names_the_known_ones(tmp_path):
@@ -657,15 +657,24 @@ def test_a_row_that_lacks_something_is_named_by_its_line(lost, other, tmp_path):
         scale.kept_of(tmp_path, "m")
 
 
+def test_the_fastest_are_all_named_where_their_samples_overlap():
+    """In the story of the experiment."""
+    about = {"size": 100_000, "chunk": 10_000, "kind": "GPU"}
+    near = row("cupy_threads_tuned", time_s=1.02, **about) | {"q1_s": 0.99, "q3_s": 1.1}
+    far = row("joblib_cuda_tuned", time_s=1.5, **about)
+    told = scale.story([row("torch_distributed_tuned", **about), near, far])
+    assert told.rows[2][2].text == "1.00 s on 1 GPU: torch_distributed_tuned, cupy_threads_tuned"
+
+
 def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):
     keep(tmp_path, "m", [row(technique) for technique in TUNED[:2]])
     keep(tmp_path, "m", [row(TUNED[2], mean=11.1)])
-    assert [each["status"] for each in scale.kept_of(tmp_path, "m")[0]] == ["ok", "ok", "failed"]
+    assert [each["status"] for each in scale.kept_of(tmp_path, "m")] == ["ok", "ok", "failed"]
 
 
 def test_rows_without_a_number_of_workers_are_shown(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
-    rows, _ = scale.kept_of(tmp_path, "m")
+    rows = scale.kept_of(tmp_path, "m")
     assert len(text_of(rows)) == 2
 
 
@@ -753,8 +762,10 @@ def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     empty = {"mode": "empty", "round_s": 1e-3}
     keep(clone / "benchmarks/results", "m", [row(), row(**empty), row("dask")], first)
     keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))
-    rows, heading = scale.kept_of(clone / "benchmarks/results", "m")
-    strong, costs = scale.drawn(rows, heading)
+    rows = scale.kept_of(clone / "benchmarks/results", "m")
+    strong, costs = scale.drawn(rows)
+    assert strong.title.endswith(f"m, {first[:8]}, {TODAY} and {git(clone, 'rev-parse', 'HEAD')[:8]}, {TODAY}")
+    assert costs.title.endswith(f"m, {first[:8]}, {TODAY}")
     assert [[entry.text for entry in entries[3:6]] for entries in strong.rows] == [
         ["1.00 s", "1.00 ×", "1.00"],
         ["†1.00 s", "†1.00 ×", "†1.00"],
@@ -776,22 +787,22 @@ def test_a_line_that_was_cut_off_costs_itself_only(tmp_path, unchanged):
         scale.kept(tmp_path)
     lines = (tmp_path / scale.FILE).read_text().splitlines()
     (tmp_path / scale.FILE).write_text("\n".join((lines[0], "", lines[2])))
-    assert [each["workers"] for each in scale.kept_of(tmp_path, "m")[0]] == [1, 2]
+    assert [each["workers"] for each in scale.kept_of(tmp_path, "m")] == [1, 2]
 
 
 def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unchanged):
     failed = row("numba_cpu_tuned", mode="empty", status="failed", reason="afterwards: crashed: SIGABRT")
     keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, row("numba_cpu_tuned", workers=2), failed | {"workers": 2}])
     keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
-    rows, _ = scale.kept_of(tmp_path, "m")
+    rows = scale.kept_of(tmp_path, "m")
     assert [(each["mode"], each["workers"]) for each in rows] == [("strong", 1), ("strong", 2), ("empty", 2)]
 
 
 def test_a_mean_that_was_mended_is_no_longer_against_the_others(tmp_path, unchanged):
     keep(tmp_path, "m", [row(TUNED[0]), row(TUNED[1], mean=11.1)])
-    assert {each["status"] for each in scale.kept_of(tmp_path, "m")[0]} == {"failed"}
+    assert {each["status"] for each in scale.kept_of(tmp_path, "m")} == {"failed"}
     keep(tmp_path, "m", [row(TUNED[1])])
-    assert {each["status"] for each in scale.kept_of(tmp_path, "m")[0]} == {"ok"}
+    assert {each["status"] for each in scale.kept_of(tmp_path, "m")} == {"ok"}
 
 
 def test_an_unknown_stored_name_is_said(clone):
@@ -1059,7 +1070,7 @@ def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):
         assert run.family() == []
     assert [each["technique"] for each in rows_of(out)] == ["numba_cpu_tuned"]
     assert err.endswith("stopped early\n")
-    kept, _ = scale.kept_of(clone / "benchmarks/results", "m")
+    kept = scale.kept_of(clone / "benchmarks/results", "m")
     assert [each["technique"] for each in kept] == ["numba_cpu_tuned"]
 
 

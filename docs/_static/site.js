@@ -49,6 +49,9 @@ function filter(form) {
   });
 }
 
+// Also after Back: the browser has filled the form as it was left.
+window.addEventListener("pageshow", () => document.querySelectorAll("form.filters").forEach(filter));
+
 window.addEventListener("load", () => {
   document.querySelectorAll("button.copybtn").forEach((each) => each.setAttribute("aria-label", "Copy"));
 });
