@@ -32,6 +32,7 @@ HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # of lines: a dot is drawn as eight 
 NUMPY = {"facecolor": INK, "alpha": 0.6}
 LANES = {"tuned": COLOURS[0], "idiomatic": COLOURS[1]}
 MANY = 12  # lines or bars of one lane
+NAME = 11  # points that the name of a line takes
 CUT = 5  # times the median: a longer bar would leave no room for the others
 STARTING = {
     "import": "import",
@@ -340,15 +341,16 @@ def scaling(rows, kind, mode):
     panels = _scaled(rows, kind, mode)
     if not panels:
         return None
-    every = sorted({(name, line[0]["lane"]) for lines in panels.values() for name, line in lines.items()})
+    every = sorted({name for lines in panels.values() for name in lines})
     label = catalogue.workload_module(scale.WORKLOAD).label
 
+    heights = [70 + max(90, NAME * (len(lines) + 1)) for lines in panels.values()]
+
     def draw(figure):
-        handles = {}
-        for axes, (size, lines) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True):
-            handles |= _scaling_axes(axes, kind, lines, [name for name, _ in every])
+        every_axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
+        for axes, height, (size, lines) in zip(every_axes, heights, panels.items(), strict=True):
+            _name_ends(axes, _scaling_axes(axes, kind, lines, every), height - 70)
             axes.set_title(f"{label(size)}{_shared(kind, mode)}: × over one", loc="left")
-        _legend(figure, [handles[name] for name in sorted(handles)])
 
     counts = sorted({row["workers"] for lines in panels.values() for line in lines.values() for row in line})
     entries, records = [], []
@@ -368,9 +370,8 @@ def scaling(rows, kind, mode):
     text += f" at {label(best['size'])}; of {len(every)} lines"
     title = f"{mode.capitalize()} scaling over {kind}s: × over the same recipe on the fewest"
     head = ("engine, size", "lane", *(scale.amount(n, kind) for n in counts))
-    height = 190 * len(panels) + 20
     shown = [row for lines in panels.values() for line in lines.values() for row in line]
-    return _chart(draw, height, (title, shown), text, head, "ll" + "r" * len(counts), entries, records)
+    return _chart(draw, sum(heights), (title, shown), text, head, "ll" + "r" * len(counts), entries, records)
 
 
 def plot_scaling(rows, path, title):
@@ -392,7 +393,7 @@ def plot_scaling(rows, path, title):
     figure.suptitle(f"{title}\nsolid: tuned, dashed: idiomatic")
     for number, (kind, size, mode, lines) in enumerate(panels, 1):
         axes = figure.add_subplot(math.ceil(len(panels) / 2), min(2, len(panels)), number)
-        _name_ends(axes, _scaling_axes(axes, kind, lines, every))
+        _name_ends(axes, _scaling_axes(axes, kind, lines, every), 260)
         axes.set_title(f"{mode}: {label(size)}{_shared(kind, mode)}", fontsize="medium")
         axes.set_ylabel("work done in a time, over one")
         axes.grid(alpha=0.3)
@@ -485,9 +486,10 @@ def _scaling_axes(axes, kind, lines, every):
     return handles
 
 
-def _name_ends(axes, handles):
-    """The name of each line beside its last point, moved up or down until it has a row for itself."""
-    row = 0.055  # of the axes' height
+def _name_ends(axes, handles, height):
+    """The name of each line beside its last point, moved up or down until it has a row for itself. ``height``: of the
+    axes, in points."""
+    row = NAME / height
     ends = sorted(
         (axes.transAxes.inverted().transform(axes.transData.transform(line.get_xydata()[-1]))[1], name)
         for name, line in handles.items()
@@ -501,10 +503,10 @@ def _name_ends(axes, handles):
         above = places[number] - row
     for (_, name), place in zip(ends, places, strict=True):
         line = handles[name]
-        leader = {"arrowstyle": "-", "color": line.get_color(), "alpha": 0.5, "relpos": (0, 0.5), "shrinkA": 1}
+        leader = {"arrowstyle": "-", "color": line.get_color(), "relpos": (0, 0.5), "shrinkA": 1}
         axes.annotate(
             line.get_label(), line.get_xydata()[-1], (1.12, place), textcoords="axes fraction", va="center",
-            color=line.get_color(), fontsize="small", arrowprops=leader,
+            color=INK, fontsize=8, arrowprops=leader,
         )  # fmt: skip
 
 
