@@ -113,8 +113,7 @@ def recipes_index():
     lines += ["Each of these is a recipe in `tests/wrong`: it must be rejected, or cost its own cells only.", ""]
     for path in sorted((HERE.parent / "tests" / "wrong").glob("*/with_*.py")):
         what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n")[0]
-        what = what.removeprefix("Wrong: ")
-        lines.append(f"- {what[0].upper()}{what[1:]}")
+        lines.append(f"- `{path.parent.name}/{path.name}`: {what.removeprefix('Wrong: ')}")
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *catalogue.workloads(), "```", ""])
 
 

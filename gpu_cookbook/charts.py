@@ -103,7 +103,8 @@ def by_size(cells, figure="resident"):
     largest = [mine[-1] for mine in order if mine[-1]["size"] == sizes[-1]]
     text = f"At {workload.label(sizes[-1])} the fastest of {len(largest)}: "
     text += _fastest(largest, _figure_of(largest[0], figure))
-    text += f", {seconds(value(largest[0]))}"
+    resident = ", resident" * (largest[0]["technique"] == "numpy" and figure != "resident")
+    text += f"{resident}, {seconds(value(largest[0]))}"
     numpy = next((cell for cell in largest[1:] if cell["technique"] == "numpy"), None)
     what = "NumPy" if figure == "resident" else "NumPy, resident,"
     text += f"; {what} takes {seconds(value(numpy))}" if numpy else ""
