@@ -1,7 +1,6 @@
 """The command line. Each command's docstring is its help."""
 
 import enum
-import io
 import os
 import re
 import signal
@@ -308,7 +307,7 @@ def compare(
         except OSError as error:  # StoreError is one; or the disk is full
             unsaved = error
     report.complete(cells)
-    text = written(cells, form, to_file=output is not None)
+    text = written(cells, form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
     if output:
         try:
             output.write_text(text, encoding="utf-8")
@@ -316,9 +315,6 @@ def compare(
             sys.stdout.write(text)
             fail(f"Cannot write {output}: {error.strerror}. What it should have is above.")
         print(f"{len(cells)} cells written to {output}", file=sys.stderr)
-    elif form is TableFormat.table:
-        out = console()
-        out.print(report.tables(cells, out.width))
     else:
         sys.stdout.write(text)
     if unsaved:
@@ -541,19 +537,21 @@ def writer_for(save, machine_name, resume, sizes):
         fail(str(error))
 
 
-def written(cells, form, to_file):
-    """The comparison as text; a table only for a file, since a terminal gets its colours."""
+def written(cells, form, out):
+    """The comparison as text; a table as wide and in as many colours as the console ``out``."""
+    from gpu_cookbook import tables as drawing  # more imports than 'list' can afford
+
     if form is TableFormat.table:
-        if not to_file:
-            return ""
-        plain = Console(width=PIPE_WIDTH, record=True, file=io.StringIO())
-        plain.print(report.tables(cells, PIPE_WIDTH))
-        return plain.export_text()
+        with out.capture() as text:
+            out.print(drawing.terminal(drawing.compared(cells), out.width))
+        return text.get()
+    if form is TableFormat.markdown:
+        return drawing.as_markdown(drawing.compared(cells))
     if form is TableFormat.html:
-        from gpu_cookbook import html  # draws: more imports than 'list' can afford
+        from gpu_cookbook import html
 
         return html.comparison(cells, html.facts_here())
-    return {"markdown": report.markdown, "csv": report.as_csv, "json": report.as_json}[form](cells)
+    return {"csv": report.as_csv, "json": report.as_json}[form](cells)
 
 
 def sizes_of(workload, words):

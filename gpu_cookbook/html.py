@@ -4,8 +4,7 @@ import html
 import time
 from pathlib import Path
 
-from gpu_cookbook import catalogue, charts, machine, report, tables
-from gpu_cookbook.tables import Entry, Table
+from gpu_cookbook import catalogue, charts, machine, tables
 
 
 def comparison(cells, facts):
@@ -15,22 +14,17 @@ def comparison(cells, facts):
     parts.append(f"<p>{'<br>'.join(lines)}</p>\n")
     names = list(dict.fromkeys(cell["workload"] for cell in cells))
     if len(names) > 1:
-        links = " · ".join(f'<a href="#{name}">{name}</a>' for name in map(html.escape, names))
+        links = " · ".join(f'<a href="#{name}">{name}</a>' for name in names)
         parts.append(f"<nav><p>{links}</p></nav>\n")
-    for workload, groups, _ in report.grouped(cells):
-        mine = [cell for cell in cells if cell["workload"] == workload]
-        statement = catalogue.workloads()[workload].partition(": ")[2]
-        name = html.escape(workload)
-        parts.append(f'<h2 id="{name}">{name}</h2>\n<p>{html.escape(statement)}</p>\n')
-        parts.append(tables.html_of(_table(workload, groups, mine)) if groups else _nothing(mine))
+    for name in names:
+        mine = [cell for cell in cells if cell["workload"] == name]
+        parts.append(f'<h2 id="{name}">{name}</h2>\n{tables.html_of(tables.side_by_side(mine))}')
         parts += [figure(chart) for chart in _charts(mine) if chart]
-    ok = any(cell["status"] == "ok" for cell in cells)
     overall = [chart for chart in (charts.share_of_limit(cells), charts.roofline(cells)) if chart]
     if overall:
         parts += ["<h2>All workloads</h2>\n", *map(figure, overall)]
-    if ok:
-        parts.append(f"<h2>How it was measured</h2>\n<p>{html.escape(report.CAPTION)}</p>\n")
-        parts.append(f"<p>{html.escape(report.measured_with(cells))}</p>\n")
+    notes = [f"<p>{html.escape(note.text)}</p>\n" for note in tables.explained(cells)]
+    parts += ["<h2>How it was measured</h2>\n"] * bool(notes) + notes
     return tables.page("GPU Cookbook: a comparison", "".join(parts))
 
 
@@ -68,28 +62,6 @@ def _commit():
         return None
     changed = store.git(package.parent, "status", "--porcelain", "--", *store.CODE)
     return commit + ", with changes" * bool(changed)
-
-
-def _table(workload, groups, mine):
-    """What report.tables has for a terminal."""
-    label = catalogue.workload_module(workload).label
-    columns = report.used_columns(groups, float("inf"))
-    rows = []
-    for size, lane, members in groups:
-        rows.append((Entry(report.heading(size, lane, label), "group"), *[Entry()] * (len(columns) + 1)))
-        # NumPy is there to compare with: alone of its lane, it is not the best of it.
-        ranked = not lane or any(cell["technique"] != "numpy" for cell in members)
-        for cell in members:
-            best = "best" if ranked and cell["resident_s"] == members[0]["resident_s"] else ""
-            texts = [text(cell) for _, text, _ in columns]
-            rows.append((Entry(cell["technique"], best), Entry(report.place(cell)), *(Entry(t, best) for t in texts)))
-    head = ("technique", "on", *(head for head, _, _ in columns))
-    return Table(f"{workload}: medians", head, "ll" + "r" * len(columns), rows, list(tables.reasons_of(mine)), [])
-
-
-def _nothing(mine):
-    notes = (f'<p class="{note.mark}">{html.escape(note.text)}</p>\n' for note in tables.reasons_of(mine))
-    return f"<p>Nothing ran.</p>\n{''.join(notes)}"
 
 
 def _charts(mine):

@@ -1,4 +1,4 @@
-"""Cells as people and programs read them: tables, Markdown, CSV, JSON."""
+"""What follows from the cells, how their figures are written, and all of them for programs: CSV, JSON."""
 
 import csv
 import io
@@ -6,7 +6,6 @@ import json
 import math
 
 from rich import box
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -15,11 +14,11 @@ from gpu_cookbook import catalogue
 NOISY = 0.2  # the middle half of the samples is wider than this share of the median
 CAPTION = (
     "Medians. resident: data on the device, one synchronised call. device: its own clock, queue kept full. transfer: "
-    "host arrays in, host result out. ×NumPy: NumPy's resident time over resident, and over transfer. copy: share of "
-    "this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. first: a fresh process "
-    "with empty caches, until its first result. wins from: the size from which it beats NumPy, resident / with "
-    "transfer: ≈ estimated between measured sizes, ≤ at the smallest one already, > not even at the "
-    "largest. ~ noisy: half of the samples spread over more than 20 %."
+    "host arrays in, host result out. ×NumPy: NumPy's resident time over resident, and over transfer. GB/s: what must "
+    "move, and its share of this device's copy bandwidth, where the data exceed its cache. memory: peak on the GPU. "
+    "first: a fresh process with empty caches, until its first result. wins from: the size from which it beats NumPy, "
+    "resident / with transfer: ≈ estimated between measured sizes, ≤ at the smallest one already, > not even at the "
+    "largest."
 )
 
 
@@ -81,12 +80,11 @@ def timing(cell, figure):
     return ("~" if noisy else "") + seconds(median)
 
 
-def number(cell, figure, form=digits):
-    return form(cell[figure]) if cell.get(figure) is not None else "–"
-
-
 def ratio(cell, figure):
-    return number(cell, f"speedup_{figure}_x") if cell["technique"] != "numpy" else "1"
+    if cell["technique"] == "numpy":
+        return "1"
+    speedup = cell.get(f"speedup_{figure}_x")
+    return "–" if speedup is None else digits(speedup)
 
 
 def operations(cell):
@@ -133,38 +131,6 @@ def measured_with(cells):
     return f"Measured on {devices}{''.join(drivers)}, with {versions}."
 
 
-COLUMNS = (  # heading, text, how soon it gives way on a narrow terminal
-    ("resident", lambda c: timing(c, "resident"), 0),
-    ("device", lambda c: timing(c, "device"), 3),
-    ("transfer", lambda c: timing(c, "transfer"), 1),
-    ("×NumPy", lambda c: ratio(c, "resident"), 1),
-    ("× transfer", lambda c: ratio(c, "transfer"), 2),
-    ("GB/s", lambda c: number(c, "bandwidth_gb_per_s"), 2),
-    ("Gop/s", operations, 3),
-    ("copy", lambda c: number(c, "copy_bandwidth_percent", lambda v: f"{v:.0f} %"), 4),
-    ("memory", lambda c: number(c, "peak_device_memory_bytes", lambda v: f"{digits(v / 2**30)} GiB"), 4),
-    ("first", lambda c: number(c, "first_result_s", seconds), 3),
-    ("wins from", wins, 4),
-)
-
-
-def grouped(cells):
-    """(workload, [(size, lane, their ok cells, fastest first)], the rest) of a comparison: each lane is ranked for
-    itself. The lane is empty where there is only one."""
-    for workload in dict.fromkeys(cell["workload"] for cell in cells):
-        mine = [cell for cell in cells if cell["workload"] == workload]
-        ok = sorted((c for c in mine if c["status"] == "ok"), key=lambda c: c["resident_s"])
-        groups = {}
-        for cell in ok:
-            groups.setdefault((cell["size"], cell["lane"]), []).append(cell)
-        both = len({lane for _, lane in groups}) > 1
-        yield workload, [(size, lane * both, groups[size, lane]) for size, lane in sorted(groups)], rest(mine)
-
-
-def heading(size, lane, label):
-    return f"{label(size)}, {lane}" if lane else label(size)
-
-
 def rest(cells):
     """(technique, status, reason) of what has no figures: a line a technique, or a size where they differ; and
     (technique, "math", mode) of what computes other than IEEE 754 in the arrays' dtype says."""
@@ -180,65 +146,6 @@ def rest(cells):
     for technique, math_mode in dict.fromkeys((c["technique"], c["math"]) for c in cells if c["status"] == "ok"):
         if math_mode != "IEEE":
             yield technique, "math", math_mode
-
-
-def used_columns(groups, width, headings=()):
-    """The columns that have a figure, and of those as many as fit in ``width`` characters beside the names."""
-    cells = [cell for *_, members in groups for cell in members]
-    columns = [(head, text, late) for head, text, late in COLUMNS if any(text(c) not in ("–", "1") for c in cells)]
-    while True:
-        names = [(len(f"  {cell['technique']}"), len(place(cell))) for cell in cells]
-        names += [(len(text), 0) for text in headings] or [(0, 0)]
-        taken = (
-            sum(max(lengths) for lengths in zip(*names, strict=True))
-            + 3
-            + sum(3 + max([len(head), *(len(text(c)) for c in cells)]) for head, text, _ in columns)
-        )
-        worst = max((late for *_, late in columns), default=0)
-        if taken <= width or worst == 0:
-            return columns
-        columns.remove(next(c for c in reversed(columns) if c[2] == worst))
-
-
-def tables(cells, width):
-    """A rich renderable: a table a workload, then what did not run and why."""
-    parts = []
-    for workload, groups, others in grouped(cells):
-        label = catalogue.workload_module(workload).label
-        columns = used_columns(groups, width, [heading(size, lane, label) for size, lane, _ in groups])
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
-        table.add_column("technique", no_wrap=True)
-        table.add_column("on", no_wrap=True)
-        for head, _, _ in columns:
-            table.add_column(head, justify="right", no_wrap=True)
-        for size, lane, members in groups:
-            table.add_row(Text(heading(size, lane, label), style="bold cyan"), "", *[""] * len(columns))
-            # NumPy is there to compare with: alone of its lane, it is not the best of it.
-            ranked = not lane or any(cell["technique"] != "numpy" for cell in members)
-            for cell in members:
-                style = "bold green" if ranked and cell["resident_s"] == members[0]["resident_s"] else ""
-                table.add_row(
-                    f"  {cell['technique']}", place(cell), *(text(cell) for _, text, _ in columns), style=style
-                )
-            table.add_section()
-        if groups:
-            title = f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}"
-            parts += [Text(title, style="bold"), table]
-        else:
-            parts.append(Text(f"{workload}: nothing ran", style="bold"))
-        others = list(others)
-        if others:
-            colours = {"skipped": "dim", "math": "yellow", "failed": "red", "refused": "red"}
-            reasons = Table.grid(padding=(0, 2))
-            for technique, status, reason in others:
-                reasons.add_row(f"  {technique}", Text(status, style=colours[status]), Text(reason))
-            parts += [reasons, Text()]
-    if any(cell["status"] == "ok" for cell in cells):
-        parts.append(Text(f"{CAPTION}\n{measured_with(cells)}", style="dim"))
-    return Group(*parts)
 
 
 def checks(cells):
@@ -262,36 +169,6 @@ def checks(cells):
         skipped = bad is not None and bad["status"] == "skipped"
         table.add_row(workload, technique, place(those[0]), "" if skipped else f"{right}/{len(those)}", result)
     return table
-
-
-def markdown(cells):
-    lines = []
-    for workload, groups, others in grouped(cells):
-        columns = used_columns(groups, math.inf)
-        both = any(lane for _, lane, _ in groups)
-        lines += [f"### {workload}", "", f"{catalogue.workloads()[workload].partition(': ')[2]}", ""]
-        if groups:
-            heads = ["size", "technique", *["lane"] * both, "on"]
-            lines += ["| " + " | ".join([*heads, *(head for head, _, _ in columns)]) + " |"]
-            lines += ["|" + " --- |" * len(heads) + " ---: |" * len(columns)]
-        label = catalogue.workload_module(workload).label
-        for size, lane, members in groups:
-            for cell in members:
-                texts = [label(size), f"`{cell['technique']}`", *[lane] * both, place(cell)]
-                texts += [text(cell) for _, text, _ in columns]
-                lines.append("| " + " | ".join(texts).replace("~", "\\~") + " |")
-        lines.append("")
-        others = list(others)
-        if others:
-            lines += ["| technique | | why |", "| --- | --- | --- |"]
-            lines += [
-                f"| `{technique}` | {status} | {reason.replace('|', chr(92) + '|')} |"
-                for technique, status, reason in others
-            ]
-            lines.append("")
-    if any(cell["status"] == "ok" for cell in cells):
-        lines += [CAPTION.replace("~", "\\~"), "", measured_with(cells)]
-    return "\n".join(lines) + "\n"
 
 
 def as_csv(cells):

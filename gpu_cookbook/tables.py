@@ -35,11 +35,26 @@ RUN = ("machine", "environment", "commit")
 FACTS = (*RUN, "date", "device", "driver", "cuda", "clock")
 COPYING = "device_copy_bandwidth_gb_per_s"
 CELL = ("workload", "technique", "framework", "lane", "math", "size", "status", "reason", "stale", "versions", COPYING)
-LEGEND = (
+MARKS = (
     "* best of its lane. = tied with the best: the middle halves of their samples overlap. First results and "
     "peaks of memory are single measurements, without a spread. ~ noisy: half of "
-    f"the samples spread over more than {100 * report.NOISY:.0f} %. † stale: the recipe or its kernel has changed "
-    "since. – not measured: the reasons stand below the workload's last table."
+    f"the samples spread over more than {100 * report.NOISY:.0f} %."
+)
+LEGEND = (
+    f"{MARKS} † stale: the recipe or its kernel has changed since. – not measured: the reasons stand below the "
+    "workload's last table."
+)
+COMPARED = (  # heading of a comparison, its figure or what follows from several; what does not fit beside moves below
+    ("resident", "resident"),
+    ("transfer", "transfer"),
+    ("×NumPy", lambda cell: report.ratio(cell, "resident")),
+    ("× transfer", lambda cell: report.ratio(cell, "transfer")),
+    ("device", "device"),
+    ("GB/s", "bandwidth"),
+    ("Gop/s", report.operations),
+    ("memory", "memory"),
+    ("first", "first result"),
+    ("wins from", report.wins),
 )
 FACTOR = 1.1  # asv's
 VERDICTS = (
@@ -50,6 +65,7 @@ VERDICTS = (
 ANSWERS = {"recipes": "✓", "no": "✗", "documented": "○", "text": ""}
 WRAP = 20  # characters that a column of words wants before it moves below
 STYLES = {
+    "group": Style(bold=True),
     **dict.fromkeys(("best", "tie", "faster", "recipes"), Style.parse("green")),
     **dict.fromkeys(("bad", "slower"), Style.parse("red")),
     **dict.fromkeys(("no", "note"), Style(dim=True)),
@@ -69,7 +85,7 @@ table {{ border-collapse: collapse; min-width: min(100%, 36rem); }}
 caption {{ font-weight: bold; text-align: left; }}
 th, td {{ padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
 tbody th {{ font-weight: normal; }}
-tbody th[scope=rowgroup] {{ font-weight: bold; padding-top: 1rem; }}
+tbody th[scope=rowgroup] {{ padding-top: 1rem; }}
 .name {{ white-space: nowrap; }}
 .r {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 thead .r {{ white-space: pre-line; }}
@@ -97,7 +113,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """``align`` has a letter a column: l for words, which may wrap, r for numbers."""
+    """``align`` has a letter a column: l for words, which may wrap, r for numbers. A row whose first entry is marked
+    group is the heading of the rows below; its others are empty."""
 
     title: str
     head: tuple[str, ...]
@@ -106,10 +123,54 @@ class Table:
     notes: list[Entry]
     records: list[dict]
 
+    def whole(self, column):
+        """Whether it keeps to a line: numbers, and words left of them, which are names: a device, a lane."""
+        return "r" in self.align[column:]
+
 
 def of_lane(cells, lane):
     """The cells of this lane, and NumPy's, which all others are compared with; all of them where no lane is named."""
     return [cell for cell in cells if lane in (None, cell["lane"]) or cell["technique"] == "numpy"]
+
+
+def compared(cells):
+    """A table for each workload, then how to read them all."""
+    tables = [side_by_side(mine) for mine in _grouped(cells, "workload")]
+    _below(tables, explained(cells))
+    return tables
+
+
+def side_by_side(cells):
+    """The figures of one workload in one table, the fastest of each size and lane first."""
+    workload = cells[0]["workload"]
+    label = catalogue.workload_module(workload).label
+    ok = [cell for cell in cells if cell["status"] == "ok"]
+    ok.sort(key=lambda cell: (cell["size"], cell["lane"], cell["resident_s"]))
+    lanes = len({cell["lane"] for cell in ok}) > 1
+    # A column of which nothing is known, or only that NumPy is as fast as itself, is left out.
+    used = [(head, what) for head, what in COMPARED if any(_told(cell, what).text not in ("–", "1") for cell in ok)]
+    rows = []
+    for mine in _grouped(ok, "size", "lane"):
+        size, lane = mine[0]["size"], mine[0]["lane"]
+        ranks = {figure: _ranks([cell for cell in cells if cell["size"] == size], figure) for figure in FIGURES}
+        rows.append((Entry(label(size) + f", {lane}" * lanes, "group"), *[Entry()] * (1 + len(used))))
+        for cell in mine:
+            entries = [_told(cell, what, ranks.get(what, {}).get(cell["technique"], "")) for _, what in used]
+            rows.append((Entry(cell["technique"]), Entry(report.place(cell)), *entries))
+    title = f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}"
+    head = ("technique", "on", *(head for head, _ in used))
+    notes = [*[Entry("Nothing ran.")] * (not rows), *reasons_of(cells)]
+    return Table(title, head, "ll" + "r" * len(used), rows, notes, [])
+
+
+def _told(cell, what, rank=""):
+    return Entry(what(cell)) if callable(what) else entry_of(cell, what, rank)
+
+
+def explained(cells):
+    """How to read a comparison, if there is a figure in it."""
+    ok = any(cell["status"] == "ok" for cell in cells)
+    return [Entry(text, "note") for text in (report.CAPTION, MARKS, report.measured_with(cells)) if ok]
 
 
 def measured(cells, lane=None):
@@ -117,9 +178,9 @@ def measured(cells, lane=None):
     share one, but for the overview, where a workload is a column of one commit. Why something is missing stands below
     a workload's last table, how all was measured below a run's.
 
-    ``lane``: only its cells, and NumPy's unranked if they are of another one: it has nothing here to be the best of."""
+    ``lane``: only its cells, and NumPy's."""
     tables = []
-    cells = [cell | bandwidth_of(cell) | {"ranked": lane in (None, cell["lane"])} for cell in of_lane(cells, lane)]
+    cells = [cell | bandwidth_of(cell) for cell in of_lane(cells, lane)]
     cells.sort(key=lambda cell: list(catalogue.workloads()).index(cell["workload"]))  # and not by their files' names
     for runs in _grouped(cells, "machine", "environment"):
         if len({cell["workload"] for cell in runs}) > 1:
@@ -253,7 +314,10 @@ def tied(cell, best, figure):
 def _ranks(cells, figure):
     """{technique: best or tie} among the cells of one size: each lane has its own."""
     ranks = {}
-    for lane in _grouped([cell for cell in cells if cell["ranked"] and _value(cell, figure) is not None], "lane"):
+    lanes = len({cell["lane"] for cell in cells})
+    for lane in _grouped([cell for cell in cells if _value(cell, figure) is not None], "lane"):
+        if lanes > 1 and all(cell["technique"] == "numpy" for cell in lane):
+            continue  # it is there to compare with: alone of its lane, it is not the best of it
         best = min(lane, key=lambda cell: _value(cell, _timed(cell, figure)))
         first = [cell["technique"] for cell in lane if cell is best or tied(cell, best, figure)]
         ranks |= dict.fromkeys(first, "tie" if len(first) > 1 else "best")
@@ -448,9 +512,11 @@ def terminal(tables, width):
         for columns in _blocks(table, width) if table.rows else ():
             drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
             for i in columns:
-                right = table.align[i] == "r"
-                drawn.add_column(table.head[i], justify="right" if right else "left", overflow="fold", no_wrap=right)
+                justify = "right" if table.align[i] == "r" else "left"
+                drawn.add_column(table.head[i], justify=justify, overflow="fold", no_wrap=i > 0 and table.whole(i))
             for row in table.rows:
+                if row[0].mark == "group":
+                    drawn.add_section()
                 drawn.add_row(*(_drawn(row[i]) for i in columns))
             parts.append(drawn)
         parts += [*map(_drawn, table.notes), Text()]
@@ -473,8 +539,12 @@ def _blocks(table, width):
     kept = 2 if table.head[1:2] == ("lane",) else 1
     block, taken = [], 0
     for i, head in enumerate(table.head):
-        room = 3 + max(cell_len(text) for text in (*head.split("\n"), *(_drawn(row[i]).plain for row in table.rows)))
-        if i and table.align[i] == "l":
+        lines = head.split("\n")
+        for row in table.rows:
+            text = _drawn(row[i]).plain
+            lines += text.split() if row[i].mark == "group" else [text]  # a heading wraps before a figure moves below
+        room = 3 + max(map(cell_len, lines))
+        if i and not table.whole(i):
             room = min(room, 3 + WRAP)
         if i == kept:
             first = taken
@@ -512,10 +582,12 @@ def page(title, body):
 
 
 def html_of(table):
-    """The table and its notes; what is too wide scrolls in a box of its own. A row of a single entry, its mark group,
-    is the heading of the rows below."""
-    heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
+    """The table and its notes; what is too wide scrolls in a box of its own."""
     title = html.escape(table.title)
+    notes = [f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes]
+    if not table.rows:
+        return "".join([f"<p><strong>{title}</strong></p>\n", *notes])
+    heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
     # The box takes the focus: who has no mouse scrolls it by the arrow keys.
     parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
     parts += [f"<table>\n<caption><span>{title}</span></caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
@@ -526,12 +598,11 @@ def html_of(table):
             continue
         parts.append(f'<tr><th scope="row">{_worded(first, *HTML)}</th>')
         for column, entry in enumerate(others, 1):
-            # Words left of numbers are names: a device, a lane. They keep to a line, as the numbers do.
-            kind = "l name" if "r" in table.align[column:] and table.align[column] == "l" else table.align[column]
+            kind = "l name" if table.whole(column) and table.align[column] == "l" else table.align[column]
             parts.append(f'<td class="{kind} {entry.mark}">{_worded(entry, *HTML)}</td>')
         parts.append("</tr>\n")
     parts.append("</tbody>\n</table>\n</div>\n")
-    return "".join([*parts, *(f'<p class="{note.mark}">{_worded(note, *HTML)}</p>\n' for note in table.notes)])
+    return "".join([*parts, *notes])
 
 
 MARKDOWN = (_escaped, "**{}**", "[{}]({})")
@@ -541,7 +612,7 @@ HTML = (html.escape, "<strong>{}</strong>", '<a href="{1}">{0}</a>')
 def _worded(entry, escaped, strong, link):
     links = ", ".join(link.format(escaped(label), html.escape(address)) for label, address in entry.links)
     text = escaped(entry.text)
-    text = strong.format(text) if entry.mark in ("best", "tie") else text
+    text = strong.format(text) if entry.mark in ("best", "tie", "group") else text
     return f"{text} ({links})" if text and links else text or links
 
 

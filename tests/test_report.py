@@ -6,8 +6,9 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
-from gpu_cookbook import html, report
+from gpu_cookbook import html, report, tables
 
 
 @pytest.mark.parametrize(
@@ -75,43 +76,49 @@ def test_without_numpy_there_is_no_speedup():
     assert "speedup_resident_x" not in report.complete([cell("x", 100, 2.0)])[0]
 
 
-def lanes(width):
-    """What a comparison of both lanes looks like, line by line."""
-    from rich.console import Console
-
+def lanes():
+    """A comparison of both lanes."""
     cells = [cell("numpy", 100, 4.0), cell("x", 100, 2.0), cell("x_tuned", 100, 1.0, lane="tuned")]
     cells.append(cell("y_tuned", 100, 3.0, lane="tuned"))
-    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True)
-    console.print(report.tables(report.complete(cells), width))
-    return cells, console.export_text(styles=True).splitlines()
+    return tables.compared(report.complete(cells))
+
+
+def drawn(found, width):
+    """The lines on a terminal."""
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(tables.terminal(found, width))
+    return console.export_text().splitlines()
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_each_lane_is_ranked_for_itself_under_its_name(width):
-    _, lines = lanes(width)
-    words = [re.sub(r"\x1b\[[\d;]*m", "", line).split() for line in lines]
-    rows = [line for line in words if line and line[0] in ("100,", "numpy", "x", "x_tuned", "y_tuned")]
-    assert [row[0] if row[0] != "100," else " ".join(row) for row in rows] == [
-        *("100, idiomatic", "x", "numpy", "100, tuned", "x_tuned", "y_tuned"),
-    ]
-    best = [word[0] for word, line in zip(words, lines, strict=True) if "\x1b[1;32m" in line]
-    assert best == ["x", "x_tuned"]
+    rows = [line.split() for line in "\n".join(drawn(lanes(), width)[1:]).partition("Medians.")[0].splitlines()]
+    wanted = ["100,", "idiomatic", "x", "numpy", "100,", "tuned", "x_tuned", "y_tuned"]
+    names = [word for row in rows for word in row if word in wanted]
+    assert names == wanted * (len(names) // len(wanted))  # what does not fit stands below, under the same names
+    assert {row[0] for row in rows if any(word.startswith("*") for word in row)} == {"x", "x_tuned"}
 
 
-def test_markdown_has_the_lane_where_there_are_two():
-    text = report.markdown(lanes(80)[0])
-    assert "| size | technique | lane | on |" in text
-    assert "| 100 | `numpy` | idiomatic | CPU |" in text and "| 100 | `x_tuned` | tuned | CPU |" in text
+def test_a_group_is_a_row_of_its_own_in_markdown_too_with_its_lane_where_there_are_two():
+    text = tables.as_markdown(lanes())
+    assert "| technique | on | resident |" in text and "| **100, tuned** |  |  |" in text
+    assert "| numpy | CPU | 4.00 s |" in text and "| x\\_tuned | CPU | **\\*1.00 s** |" in text
     assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
-    assert "lane" not in report.markdown(report.complete([cell("numpy", 100, 4.0), cell("x", 100, 2.0)]))
+    alone = tables.as_markdown(tables.compared(report.complete([cell("numpy", 100, 4.0), cell("x", 100, 2.0)])))
+    assert "| **100** |" in alone and "idiomatic" not in alone
 
 
 def test_numpy_beside_the_tuned_ones_is_not_the_best_of_its_lane():
-    cells = [cell("numpy", 100, 1.0), cell("x_tuned", 100, 2.0, lane="tuned")]
-    ((_, groups, _),) = report.grouped(cells)
-    assert [(size, lane, len(members)) for size, lane, members in groups] == [(100, "idiomatic", 1), (100, "tuned", 1)]
-    table = report.tables(cells, 160).renderables[1]
-    assert [str(row.style) for row in table.rows] == ["None", "", "None", "bold green"]
+    (table,) = tables.compared([cell("numpy", 100, 1.0), cell("x_tuned", 100, 2.0, lane="tuned")])
+    marks = {row[0].text: row[2].mark for row in table.rows}
+    assert marks == {"100, idiomatic": "", "numpy": "", "100, tuned": "", "x_tuned": "best"}
+
+
+def test_what_the_marks_mean_stands_below_where_there_are_any():
+    assert "* best of its lane. = tied with the best" in " ".join(note.text for note in lanes()[0].notes)
+    (table,) = tables.compared([cell("x", 100, 1) | {"status": "skipped", "reason": "no GPU"}])
+    assert [note.text for note in table.notes] == ["Nothing ran.", "skipped: x: no GPU"]
+    assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "Nothing ran.", "skipped: x: no GPU"]
 
 
 def test_a_noisy_median_is_marked():
@@ -136,10 +143,8 @@ def test_a_technique_that_does_not_win_is_said_to_lose_up_to_the_largest_size():
     assert report.wins(report.complete(cells)[1]) == ">268 M"
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 160])
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
 def test_a_table_is_no_wider_than_its_terminal(width):
-    from rich.console import Console
-
     cells = [
         cell(
             t,
@@ -162,9 +167,7 @@ def test_a_table_is_no_wider_than_its_terminal(width):
         )
         for size in (40_000, 2**28)
     ]
-    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(report.tables(report.complete(cells), width))
-    lines = console.export_text().splitlines()
+    lines = drawn(tables.compared(report.complete(cells)), width)
     assert all(len(line) <= width for line in lines)
     assert not any("…" in line for line in lines)
     assert any("multiprocessing_cuda" in line and "500 ms" in line for line in lines)
@@ -224,12 +227,12 @@ def test_a_page_has_the_tables_and_charts_with_their_numbers():
     cells = both_lanes()
     text = html.comparison(cells, FACTS)
     page = Page(text)
-    heads = ["technique", "on", *(head for head, *_ in report.used_columns(list(report.grouped(cells))[0][1], 999))]
-    assert page.rows[:3] == [heads, ["100, idiomatic"], ["numpy", "CPU", *page.rows[2][2:]]]
+    (table,) = tables.compared(cells)
+    assert page.rows[:3] == [list(table.head), ["100, idiomatic"], ["numpy", "CPU", *page.rows[2][2:]]]
     assert ["100, tuned"] in page.rows and ["10,000, idiomatic"] in page.rows
-    for each in cells:
-        wanted = [text(each) for head, text, _ in report.COLUMNS if head in heads]
-        assert [each["technique"], "CPU", *wanted] in page.rows
+    for row in table.rows:
+        assert [entry.text for entry in row if entry.text or row[0].mark != "group"] in page.rows
+    assert {row[0].text for row in table.rows if row[0].mark != "group"} == {"numpy", "x", "x_tuned"}
     # time over size with the data there and with transfer, what a call costs, the first result, all workloads
     assert page.tags["figure"] == page.tags["details"] == page.tags["svg"] == 5
     assert page.tags["table"] == 6

@@ -91,12 +91,36 @@ def test_of_one_lane_only_its_cells_are_ranked_and_numpy_stays():
         "b_tuned": ["tuned", "NVIDIA H200", "3.00 s"],
     }
     assert [record["rank"] for record in table.records] == [None, "best", None]
-    assert "ranked" not in table.records[0]
     assert texts(bandwidth)["numpy"][-1][0] != "*"
     (table, _) = tables.measured(cells, "idiomatic")
     assert texts(table) == {"numpy": ["NVIDIA H200", "5.00 s"], "a": ["NVIDIA H200", "*1.00 s"]}
     assert [c["technique"] for c in tables.of_lane(cells, "idiomatic")] == ["numpy", "a"]
     assert tables.of_lane(cells, None) == cells
+
+
+def test_a_comparison_marks_the_same_cells_as_the_stored_tables():
+    def timed(*arguments, **more):
+        times = {f"{f}_{key}": v for f in ("device", "transfer") for key, v in (("s", 1), ("q1_s", 0.9), ("q3_s", 1.1))}
+        made = cell(*arguments, **{"first_result_s": 2.0, "peak_device_memory_bytes": 2**30} | times | more)
+        return made | tables.bandwidth_of(made)
+
+    cells = [timed("numpy", 5.0), timed("a", 1.0, 0.02, transfer_s=1.3, transfer_q1_s=1.2), timed("b", 1.03, 0.02)]
+    cells += [timed("a_tuned", 0.5, first_result_s=1.0), timed("b_tuned", 0.6, device_s=0.1, device_q3_s=0.2)]
+    cells += [timed("numpy", 1.0, size=SMALL), timed("a_tuned", 2.0, size=SMALL)]
+    stored, found = set(), set()
+    for figure, table in zip(tables.FIGURES, tables.measured(cells), strict=True):
+        for name, *row in table.rows:
+            stored |= {(figure, size, name.text, e.mark) for size, e in zip(table.head[1:], row, strict=True) if e.mark}
+    (table,) = tables.compared(cells)
+    for name, *row in table.rows:
+        if name.mark == "group":
+            size = name.text.partition(", ")[0]
+        heads = [dict(tables.COMPARED).get(head) for head in table.head[1:]]
+        found |= {(figure, size, name.text, e.mark) for figure, e in zip(heads, row, strict=True) if e.mark}
+    assert found == stored
+    large = {(name, mark) for figure, size, name, mark in found if (figure, size) == ("resident", f"{LARGE:,}")}
+    assert large == {("a", "tie"), ("b", "tie"), ("a_tuned", "best")}
+    assert not any(name == "numpy" for _, size, name, _ in found if size == f"{SMALL:,}")  # alone of its lane
 
 
 def test_the_overview_has_the_lanes_where_there_are_two():
@@ -185,6 +209,7 @@ def test_where_nothing_ran_the_reasons_are_still_there():
     assert [table.rows for table in found] == [[]]
     assert "skipped: a: no GPU" in drawn(found, 80)
     assert "skipped: a: no GPU" in tables.as_markdown(found)
+    assert "skipped: a: no GPU" in tables.as_html(found) and "<table>" not in tables.as_html(found)
     assert tables.measured([]) == []
 
 
