@@ -270,9 +270,7 @@ def compare(
                 f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
             )
 
-    busy = machine.cores_in_use()
-    if busy > BUSY:
-        print(f"Other programs keep {busy:.1f} cores busy: what the CPU takes part in will be slower.", file=sys.stderr)
+    warn_of_others()
     done = writer.done() if resume else {}
     jobs = [
         (recipe, left)
@@ -457,6 +455,7 @@ def scale(
             why = why or "no core and no GPU was asked for, or more than the one core that NumPy uses"
             raise experiment.Impossible(f"Nothing to run here: {why}.")
         experiment.free(runs, side, weak, chunk)
+        warn_of_others()
     except (experiment.Impossible, OSError) as error:  # StoreError is one
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
@@ -502,6 +501,8 @@ def scale(
 def counts(option, text, most, what):
     """The numbers in '1,2,8', in order; those that there are not are bad input."""
     found = set()
+    if not most and text != "0":
+        fail(f"There are no {what} here: leave {option} out.")
     for word in text.split(","):
         if not word.strip().isdecimal() or int(word) > most:
             example = f" For example {option} {','.join(map(str, sorted({1, most})))}" if most else ""
@@ -554,6 +555,12 @@ def written(cells, form, out):
     return {"csv": report.as_csv, "json": report.as_json}[form](cells)
 
 
+def warn_of_others():
+    busy = machine.cores_in_use()
+    if busy > BUSY:
+        print(f"Other programs keep {busy:.1f} cores busy: what the CPU takes part in will be slower.", file=sys.stderr)
+
+
 def sizes_of(workload, words):
     """The sizes that the words name, or those that suit this machine; in order."""
     if not words:
@@ -564,7 +571,8 @@ def sizes_of(workload, words):
         match = re.fullmatch(r"(\d+)(?:(?:\*\*|\^)(\d+))?", word.replace("_", "").replace(",", ""))
         size = int(match[1]) ** min(int(match[2] or 1), 64) if match else 0
         if not 0 < size < 2**63:
-            fail(catalogue.nearest("size", word, [str(size) for size in known]))
+            examples = ", ".join(map(str, known))
+            fail(f"'{word}' is no size: a whole number from 1 on, as {examples}, 1_000_000 or 2**28.")
         sizes.add(size)
     return sorted(sizes)
 

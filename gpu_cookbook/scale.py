@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from gpu_cookbook import catalogue, engines, machine, report, runner, tables
+from gpu_cookbook.measure import COLD_LIMIT
 from gpu_cookbook.report import digits, seconds
 
 WORKLOAD = "random_subset_mean"
@@ -315,9 +316,10 @@ HEAD = ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the m
 COSTS_HEAD = ("engine", "measured in", "on", "an empty round", "a task more", "to a task")
 LEGEND = (
     "time: median of calls until the mean is on the host, ~ where half of them spread over more than "
-    f"{100 * report.NOISY:.0f} %. speedup and efficiency: over the same recipe on the fewest workers (weak: of the "
-    "work done in a time). start: imports but NumPy's, engine and processes, once. error: distance from 11, which is "
-    "the mean of infinitely many. † the recipe has changed since, or the one that it is held against."
+    f"{100 * report.NOISY:.0f} %; a first call of more than {COLD_LIMIT} s is the only one. speedup and efficiency: "
+    "over the same recipe on the fewest workers (weak: of the work done in a time). start: imports but NumPy's, engine "
+    "and processes, once. error of the mean: distance from 11, which is the mean of infinitely many. † the recipe has "
+    "changed since, or the one that it is held against."
 )
 EMPTY = (
     f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to "
@@ -470,12 +472,15 @@ def drawable(path):
         raise Impossible("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
         raise Impossible(f"'{path.suffix}' is no kind of drawing: name a file in .png, .svg or .pdf.")
+    there = path.exists()
     try:
         path.open("ab").close()
     except OSError as error:
         raise Impossible(
             f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
         ) from None
+    if not there:
+        path.unlink()
 
 
 # ---- What is kept.

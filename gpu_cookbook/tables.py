@@ -83,7 +83,7 @@ body {{ font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }}
 .scroll {{ overflow-x: auto; margin-top: 2rem; }}
 table {{ border-collapse: collapse; min-width: min(100%, 36rem); }}
 caption {{ font-weight: bold; text-align: left; }}
-th, td {{ padding: .2rem .7rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
+th, td {{ padding: .2rem .5rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
 tbody th {{ font-weight: normal; }}
 tbody th[scope=rowgroup] {{ padding-top: 1rem; }}
 .name {{ white-space: nowrap; }}
