@@ -102,7 +102,8 @@ def by_size(cells, figure="resident"):
     title = f"{cells[0]['workload']}, {figure}: time over size{_of(drawn, order)}"
     largest = [mine[-1] for mine in order if mine[-1]["size"] == sizes[-1]]
     text = f"At {workload.label(sizes[-1])} the fastest of {len(largest)}: "
-    text += _fastest(largest, _figure_of(largest[0], figure))
+    same = [cell for cell in largest if _figure_of(cell, figure) == _figure_of(largest[0], figure)]
+    text += _fastest(same, _figure_of(largest[0], figure))
     resident = ", resident" * (largest[0]["technique"] == "numpy" and figure != "resident")
     text += f"{resident}, {seconds(value(largest[0]))}"
     numpy = next((cell for cell in largest[1:] if cell["technique"] == "numpy"), None)
@@ -562,9 +563,9 @@ def _of(drawn, found):
 
 
 def _begins(mine, figure, value):
-    """(size, time) from where on a GPU beats NumPy, where that is between two measured sizes; else None."""
+    """(size, time) from where on it beats NumPy, where that is between two measured sizes; else None."""
     size = mine[0].get(f"beats_numpy_from_size_{figure}")
-    if size is None or report.place(mine[0]) == "CPU" or mine[0][f"beats_numpy_at_every_size_{figure}"]:
+    if size is None or mine[0][f"beats_numpy_at_every_size_{figure}"]:
         return None
     for one, next_one in pairwise(mine):
         if one["size"] <= size <= next_one["size"]:

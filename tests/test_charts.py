@@ -166,10 +166,20 @@ def test_the_ring_lies_on_both_lines():
     assert time == pytest.approx(1e-5 * (1e-1 / 1e-5) ** share, rel=1e-3)  # NumPy's there
 
 
-def test_on_a_cpu_nothing_is_ringed():
+def test_what_beats_numpy_on_a_cpu_is_ringed_too():
+    """As the table beside it says."""
     cells = [c for c in crossing() if c["technique"] == "numpy"]
     cells += [cell("dask", SMALL, 1e-4), cell("dask", LARGE, 1e-3)]
-    assert "begins to beat NumPy" not in texts(charts.by_size(cells))
+    chart = charts.by_size(cells)
+    assert "begins to beat NumPy" in texts(chart)
+    assert rows(chart)["dask"][-1].startswith("≈")
+
+
+def test_with_transfers_numpys_resident_time_ties_with_no_other():
+    near = {"transfer_q1_s": 0.09, "transfer_q3_s": 0.12}
+    cells = [cell("numpy", n, t) for n, t in ((SMALL, 1e-5), (LARGE, 0.1))]
+    cells += [timed("a", n, transfer=0.11) | near for n in (SMALL, LARGE)]
+    assert "the fastest of 2: numpy, resident, 100 ms" in charts.by_size(cells, "transfer").text
 
 
 def test_numpys_line_with_transfer_is_the_resident_one():
