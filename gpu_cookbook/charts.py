@@ -438,7 +438,8 @@ def story(rows):
     text = f"From {scale.amount(*reversed(places[0]))} to {scale.amount(*reversed(places[-1]))}: " + "; ".join(
         f"{lanes[lane]}, {seconds(times[0])} to {seconds(times[-1])}" for lane, times in ends.items() if times
     )
-    return _chart(draw, 150, (table.title, found), text, table.head, table.align, table.rows, found, table.notes)
+    title = table.title.removesuffix(scale.source(found))
+    return _chart(draw, 150, (title, found), text, table.head, table.align, table.rows, found, table.notes)
 
 
 # ---- What cells have.

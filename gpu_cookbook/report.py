@@ -165,7 +165,7 @@ def checks(cells):
             result = Text(f"skipped: {bad['reason']}", style="dim")
         else:
             size = catalogue.workload_module(workload).label(bad["size"])
-            result = Text(f"wrong at {size}: {bad['reason']}", style="red")
+            result = Text(f"failed at {size}: {bad['reason']}", style="red")
         skipped = bad is not None and bad["status"] == "skipped"
         table.add_row(workload, technique, place(those[0]), "" if skipped else f"{right}/{len(those)}", result)
     return table

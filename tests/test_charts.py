@@ -104,6 +104,7 @@ def told():
 
 def test_the_story_has_both_columns_and_says_what_is_stale():
     chart = charts.story(told())
+    assert chart.title == "The experiment, then and now. box, 01234567, 2026-11-21"
     drawn = texts(chart)
     assert {"1 core", "4 cores", "1 GPU", "4 GPUs", "123 s", "9.90 ms", "†342 ms", "†287 ms"} <= set(drawn)
     assert "8.59 s to 2.90 ms" in chart.text and "123 s to 342 ms" in chart.text
