@@ -251,6 +251,8 @@ class OpenCl:
                 busy, times = 2 * busy, []
             else:
                 raise Unmeasurable("a call waits for the device by itself, so that no queue forms")
+        if statistics.median(times) <= 0:
+            raise Unmeasurable("a call is lost in the noise of the host's clock")
         return times
 
     def _batch(self, count, call, busy):
