@@ -898,6 +898,7 @@ def gpus(monkeypatch):
     state = SimpleNamespace(memory=[(0, 150 * 10**9), (0, 16 * 10**9)], users=[[], []])
     monkeypatch.setattr(machine, "gpus", lambda: GPUS)
     monkeypatch.setattr(machine, "obstacle", lambda recipe: None)
+    monkeypatch.setattr(machine, "host_memory_free", lambda: 64 * 10**9)
     monkeypatch.setattr(machine, "device_memory", lambda: state.memory)
     monkeypatch.setattr(machine, "processes_on_gpus", lambda: state.users)
     return state
@@ -917,6 +918,17 @@ def free(size, workers=2, technique="ray_cuda", weak=False, chunk=None):
 
 def test_free_gpus_are_taken(gpus):
     free(100_000)
+
+
+def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
+    monkeypatch.setattr(machine, "host_memory_free", lambda: 4 * 10**9)
+    with pytest.raises(
+        scale.Impossible, match="4.0 GB of the host's memory are free, and this needs 4.8, a chunk a core"
+    ):
+        free(100_000, technique="ray")
+    free(100_000, technique="ray", workers=1)
+    free(100_000, technique="ray", chunk=5_000)
+    free(100_000, technique="numba_cpu_tuned")
 
 
 def test_a_gpu_of_someone_else_is_named(gpus):

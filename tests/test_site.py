@@ -263,12 +263,21 @@ def test_every_page_opens_by_itself(site, page):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
 
 
+INSIDE = """() => {
+    const box = (name) => document.querySelector(name)?.getBoundingClientRect();
+    const contents = box(".toc-drawer");  // beside the page, or off the screen until a button draws it in
+    return document.documentElement.scrollWidth <= innerWidth && box(".content").right < innerWidth + 1
+        && (!contents || contents.right < innerWidth + 1 || contents.left > innerWidth - 1);
+}"""
+
+
 @in_browser
+@pytest.mark.parametrize("width", [360, 1100, 1366])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_phone_scrolls_only_down(page, name):
-    page.set_viewport_size({"width": 360, "height": 740})
+def test_nothing_lies_beside_the_screen(page, name, width):
+    page.set_viewport_size({"width": width, "height": 740})
     page.goto(name)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(INSIDE)
 
 
 @in_browser

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from gpu_cookbook import catalogue, check, measure, runner
-from gpu_cookbook.device import Host, Unmeasurable
+from gpu_cookbook.device import Host, OpenCl, Unmeasurable
 from gpu_cookbook.recipes import increment, multiply
 
 WRONG = Path(__file__).parent / "wrong" / "multiply"
@@ -116,6 +116,13 @@ def test_a_device_whose_bandwidth_is_unknown_costs_its_own_cells():
     (cell,) = runner.run(recipe("crash"), "measure", [1000], {"host": {"failed": "out of memory"}})
     assert cell["status"] == "failed"
     assert cell["reason"].endswith("could not be measured: out of memory")
+
+
+def test_a_device_time_that_is_lost_in_the_noise_is_none():
+    device = object.__new__(OpenCl)
+    device._batch = lambda count, call, busy: (0.0, 1.0)  # twice the calls take as long
+    with pytest.raises(Unmeasurable, match="a call is lost in the noise"):
+        device.device_times(lambda: None, 1e-3)
 
 
 def test_a_hang_is_stopped(monkeypatch):
