@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue, scale
-from gpu_cookbook.report import digits, seconds, timing, wins_in
+from gpu_cookbook.report import digits, noisy, seconds, wins_in
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
@@ -38,9 +38,7 @@ class Figure(SphinxRole):
 
 
 def noise(cell, figure):
-    """~, or nothing: a first result has no spread."""
-    name = stored.FIGURES[figure].removesuffix("_s")
-    return "~" if f"{name}_q1_s" in cell and timing(cell, name).startswith("~") else ""
+    return "~" * noisy(cell, stored.FIGURES[figure].removesuffix("_s"))
 
 
 class Time(Figure):
@@ -72,9 +70,10 @@ class Wins(Figure):
 class Scaled(Figure):
     def figure(self, *parts):
         rows = [stored.scaled_row(part) for part in parts]
-        times = [row["round_s" if row["mode"] == "empty" else "time_s"] for row in rows]
+        cells = [scale.as_cell(row) for row in rows]
+        times = [cell["resident_s"] for cell in cells]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
-        text = "~" * any(map(scale.noisy, rows)) + text
+        text = "~" * any(noisy(cell, "resident") for cell in cells) + text
         return [self.link(text, "scaling", "#every-figure", rows)]
 
 

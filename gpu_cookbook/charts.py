@@ -463,7 +463,7 @@ def _scaled(rows, kind, mode):
 
 def _scaled_words(row):
     speedup = f"{'†' * row['base_stale']}{digits(row['speedup_x'])} ×"
-    return f"{speedup} ({'†' * row.get('stale', False)}{seconds(row['time_s'])})"
+    return f"{speedup} ({_stale(row)}{seconds(row['time_s'])})"
 
 
 def _shared(kind, mode):
@@ -498,8 +498,8 @@ def _name_ends(axes, handles, height):
         for name, line in handles.items()
     )
     places = []
-    for height, _ in ends:
-        places.append(max(height, places[-1] + row) if places else height)
+    for end, _ in ends:
+        places.append(max(end, places[-1] + row) if places else end)
     above = 1 + row / 2  # the highest place
     for number in reversed(range(len(places))):
         places[number] = min(places[number], above)

@@ -210,9 +210,12 @@ def measure(module, workload, size, device, memory_base):
         for _ in range(AGAIN):
             if wall >= SIGNIFICANCE * np.median(device_times):
                 break
+            calls.poison()
             resident = sample(calls.synchronised)
+            calls.verify()
             spread("resident", resident)
             wall = figures["resident_s"]
+            calls.poison()
             device_times = device.device_times(calls.call, wall)
     except Unmeasurable as reason:
         figures["device_reason"] = str(reason)

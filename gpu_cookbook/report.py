@@ -75,9 +75,14 @@ def digits(value):
 def timing(cell, figure):
     if f"{figure}_s" not in cell:
         return "–"
-    median = cell[f"{figure}_s"]
-    noisy = cell[f"{figure}_q3_s"] - cell[f"{figure}_q1_s"] > NOISY * median
-    return ("~" if noisy else "") + seconds(median)
+    return "~" * noisy(cell, figure) + seconds(cell[f"{figure}_s"])
+
+
+def noisy(cell, figure):
+    """Whether its samples spread too widely; a single one, as of a first result, does not."""
+    if f"{figure}_q1_s" not in cell:
+        return False
+    return cell[f"{figure}_q3_s"] - cell[f"{figure}_q1_s"] > NOISY * cell[f"{figure}_s"]
 
 
 def ratio(cell, figure):

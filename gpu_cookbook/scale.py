@@ -175,21 +175,24 @@ def free(runs, size, weak, chunk):
     """Impossible, where the host or a GPU of these runs has too little memory free for the work, or someone else has
     taken the GPU."""
 
-    def held(kind, workers):
-        """Bytes of the largest run: samples, subset, the generator's own, as the workload counts. ``workers``: that
-        share one memory. Nothing is stored in the tuned lane."""
-        mine = [run for run in runs if run.kind == kind and run.recipe.lane != "tuned"]
-        found = [(run, each) for run in mine for each in problems(size, run.workers, weak, chunk).values()]
-        most = (workers(run) * min(side, rows) * min(side, columns) for run, (rows, columns, side) in found)
-        return 3 * 8 * max(most, default=0)
+    def held(kind):
+        """Bytes of the largest run: samples, subset, the generator's own, as the workload counts; cores share one
+        memory. Nothing is stored in the tuned lane."""
+        chunks = [
+            (run.workers if kind == "core" else 1) * min(side, rows) * min(side, columns)
+            for run in runs
+            if run.kind == kind and run.recipe.lane != "tuned"
+            for rows, columns, side in problems(size, run.workers, weak, chunk).values()
+        ]
+        return 3 * 8 * max(chunks, default=0)
 
-    needed, left = held("core", lambda run: run.workers), machine.host_memory_free()
+    needed, left = held("core"), machine.host_memory_free()
     if left < needed:
         raise Impossible(
             f"{left / 1e9:.1f} GB of the host's memory are free, and this needs {needed / 1e9:.1f}, a chunk a core: "
             "take a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
         )
-    needed = held("GPU", lambda run: 1) + CONTEXT
+    needed = held("GPU") + CONTEXT
     most = max((run.workers for run in runs if run.kind == "GPU"), default=0)
     every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
     for gpu, (used, left), others in itertools.islice(every, most):
@@ -403,6 +406,9 @@ def story(rows):
 
 
 def as_cell(each):
+    """Its time as a cell has it, for what knows cells; an empty round has no spread."""
+    if each["mode"] == "empty":
+        return {"resident_s": each["round_s"]}
     return {"resident_s": each["time_s"], "resident_q1_s": each["q1_s"], "resident_q3_s": each["q3_s"]}
 
 
@@ -428,17 +434,13 @@ def words(each):
         named(each),
         each["lane"],
         on,
-        dagger(each) + "~" * noisy(each) + seconds(each["time_s"]),
+        dagger(each) + report.timing(as_cell(each), "resident"),
         f"{'†' * each['base_stale']}{digits(each['speedup_x'])} ×",
         f"{'†' * each['base_stale']}{digits(each['efficiency'])}",
         f"{each['error']:.1e}",
         seconds(each["start_s"]),
         lost,
     )
-
-
-def noisy(each):
-    return each["mode"] != "empty" and each["q3_s"] - each["q1_s"] > report.NOISY * each["time_s"]
 
 
 def dagger(each):
