@@ -22,12 +22,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from gpu_cookbook import catalogue, machine, measure, runner, store, tables
-from gpu_cookbook.check import reason
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console
-from gpu_cookbook.device import OpenCl
-from gpu_cookbook.report import digits, seconds
-from gpu_cookbook.worker import Loader
+from gpu_cookbook.render import tables
+from gpu_cookbook.render.report import digits, seconds
+from gpu_cookbook.run import measure, runner
+from gpu_cookbook.run.check import reason
+from gpu_cookbook.run.device import OpenCl
+from gpu_cookbook.run.worker import Loader
+from gpu_cookbook.store import asv_files as store
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from asv_runner.benchmarks.mark import SkipNotImplemented
 
-from gpu_cookbook import catalogue, conditions, machine, measure, runner
-from gpu_cookbook.worker import Loader, device_of
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import measure, runner
+from gpu_cookbook.run.worker import Loader, device_of
+from gpu_cookbook.store import conditions
 
 RESULTS = Path(__file__).parent / "results"
 _prepared = {}  # the one cell of this process: asv starts one for each
@@ -41,7 +43,7 @@ def _prepare(workload, technique, size):
     if _prepared:
         return
     recipe = _recipe(workload, technique, size)
-    for cell in runner.run(recipe, "check", list(catalogue.workload_module(workload).AWKWARD)):
+    for cell in runner.run(recipe, "check", list(catalogue.workload_module(workload).EDGE_SIZES)):
         if cell["status"] != "ok":
             raise RuntimeError(f"wrong at {cell['size']}: {cell['reason']}")
     module = Loader(recipe).execute()
@@ -110,7 +112,7 @@ def _suite(workload):
         def track_conditions(self, technique, size):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
             recipe = _recipe(workload, technique, size)
-            (cell,) = runner.run(recipe, "check", [module.AWKWARD[1]])
+            (cell,) = runner.run(recipe, "check", [module.EDGE_SIZES[1]])
             return conditions.record(RESULTS, cell)
 
         def runs_here(technique, size=None):
@@ -127,7 +129,7 @@ def _suite(workload):
         track_first_result.params = (techniques,)
         track_first_result.param_names = ("technique",)
 
-        if any(isinstance(x, np.ndarray) for x in module.inputs(module.AWKWARD[0])):
+        if any(isinstance(x, np.ndarray) for x in module.inputs(module.EDGE_SIZES[0])):
 
             def time_transfer(self, technique, size):
                 _prepared["calls"].there_and_back()

@@ -6,8 +6,9 @@ import stored
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from gpu_cookbook import catalogue, scale
-from gpu_cookbook.report import digits, noisy, seconds, wins_in
+from gpu_cookbook import catalogue
+from gpu_cookbook.render.report import digits, noisy, seconds, wins_in
+from gpu_cookbook.run import scale
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 

@@ -15,9 +15,10 @@ import nbformat
 import stored
 from figures import recipe_place
 
-from gpu_cookbook import catalogue, charts, scale, show, tables
-from gpu_cookbook import html as page
-from gpu_cookbook.report import digits, seconds, timing
+from gpu_cookbook import catalogue, show
+from gpu_cookbook.render import charts, html_page, tables
+from gpu_cookbook.render.report import digits, seconds, timing
+from gpu_cookbook.run import scale
 
 HERE = Path(__file__).parent
 ALIKE = 0.5  # of two files' lines: below it a diff is longer than the file
@@ -128,7 +129,7 @@ def workload_page(workload):
         f"# {workload}",
         "",
         f"{catalogue.workloads()[workload]} Measured at {sizes}; checked at sizes where kernels go wrong"
-        f" (`AWKWARD` in `recipes/{workload}/__init__.py`). The reference that all are held against:",
+        f" (`EDGE_SIZES` in `recipes/{workload}/__init__.py`). The reference that all are held against:",
         "",
         f"```{{literalinclude}} ../../recipes/{workload}/__init__.py",
         ":language: python",
@@ -366,7 +367,7 @@ def table_html(table, root, workload=None):
 
 
 def chart_html(chart, root, workload=None):
-    return on_the_site(page.figure(chart), root, workload)
+    return on_the_site(html_page.figure(chart), root, workload)
 
 
 def on_the_site(text, root, workload):

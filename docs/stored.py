@@ -4,7 +4,10 @@ from functools import cache
 
 from sphinx.errors import SphinxError
 
-from gpu_cookbook import catalogue, report, scale, store, tables
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import report, tables
+from gpu_cookbook.run import scale
+from gpu_cookbook.store import asv_files as store
 
 GPU_MACHINE, GPUS_MACHINE = "nvidia-h200", "nvidia-h200-x4"
 FIGURES = {"resident": "resident_s", "device": "device_s", "transfer": "transfer_s", "first": "first_result_s"}

@@ -17,7 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from gpu_cookbook import catalogue, machine, report, runner
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.render import report
+from gpu_cookbook.run import runner
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -198,7 +200,7 @@ def check(
     results = {}
 
     def one(recipe):
-        return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).AWKWARD)))
+        return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).EDGE_SIZES)))
 
     # Nothing is timed here, so several may run at once.
     with progress() as bar, ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
@@ -344,8 +346,8 @@ def tables(
     With two machines, commits or environments: the first beside the second, and whether they really differ. With
     --lane, NumPy stays, to compare with. Exits with 1 if a result file cannot be used.
     """
-    from gpu_cookbook import store  # asv takes longer to import than 'list' may
-    from gpu_cookbook import tables as drawing
+    from gpu_cookbook.render import tables as drawing
+    from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
 
     choose(workloads, (), lane)
     complaints = []
@@ -415,8 +417,9 @@ def scale(
     process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
     stops all workers, shows what was measured, and keeps it with --save. Exits with 1 if a row failed.
     """
-    from gpu_cookbook import charts, store
-    from gpu_cookbook import scale as experiment  # more imports than 'list' can afford
+    from gpu_cookbook.render import charts
+    from gpu_cookbook.run import scale as experiment  # more imports than 'list' can afford
+    from gpu_cookbook.store import asv_files as store
 
     if machine_name is not None and not save:
         fail("--machine belongs to --save: gpu-cookbook scale --save --machine …")
@@ -512,7 +515,7 @@ def counts(option, text, most, what):
 
 
 def write_tables(found, form):
-    from gpu_cookbook import tables as drawing
+    from gpu_cookbook.render import tables as drawing
 
     if form is TableFormat.table:
         out = console()
@@ -530,7 +533,7 @@ def writer_for(save, machine_name, resume, sizes):
         return None
     if sizes:
         fail("--save keeps the headline sizes only, which the suite in benchmarks/ has: leave --size out.")
-    from gpu_cookbook import store  # asv takes longer to import than 'list' may
+    from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
 
     try:
         return store.Writer(store.Store(), machine_name, resume)
@@ -540,7 +543,7 @@ def writer_for(save, machine_name, resume, sizes):
 
 def written(cells, form, out):
     """The comparison as text; a table as wide and in as many colours as the console ``out``."""
-    from gpu_cookbook import tables as drawing  # more imports than 'list' can afford
+    from gpu_cookbook.render import tables as drawing  # more imports than 'list' can afford
 
     if form is TableFormat.table:
         with out.capture() as text:
@@ -549,9 +552,9 @@ def written(cells, form, out):
     if form is TableFormat.markdown:
         return drawing.as_markdown(drawing.compared(cells))
     if form is TableFormat.html:
-        from gpu_cookbook import html
+        from gpu_cookbook.render import html_page
 
-        return html.comparison(cells, html.facts_here())
+        return html_page.comparison(cells, html_page.facts_here())
     return {"csv": report.as_csv, "json": report.as_json}[form](cells)
 
 

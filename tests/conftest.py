@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_cookbook import catalogue, machine, store
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.store import asv_files as store
 
 ROOT = Path(__file__).parents[1]
 

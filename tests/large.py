@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.check import steps
-from gpu_cookbook.worker import Loader
+from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.worker import Loader
 
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)

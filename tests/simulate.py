@@ -15,9 +15,9 @@ from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
-from gpu_cookbook.check import check_refusals, check_size  # noqa: E402
-from gpu_cookbook.device import Host  # noqa: E402
-from gpu_cookbook.worker import Loader  # noqa: E402
+from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
+from gpu_cookbook.run.device import Host  # noqa: E402
+from gpu_cookbook.run.worker import Loader  # noqa: E402
 
 SIZES = {
     "multiply": (0, 1, 2, 255, 256, 257),

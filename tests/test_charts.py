@@ -5,7 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gpu_cookbook import catalogue, charts, html, report, scale, tables
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import charts, html_page, report, tables
+from gpu_cookbook.run import scale
 
 SIZES = catalogue.workload_module("multiply").SIZES
 SMALL, LARGE = SIZES[0], SIZES[-1]
@@ -343,7 +345,7 @@ def test_the_same_cells_give_the_same_charts_whatever_matplotlib_is_set_to(drawn
 
 def test_names_are_escaped(drawn):
     assert "by <hand> & $x$" in texts(drawn["bars"])
-    page = html.figure(drawn["bars"])
+    page = html_page.figure(drawn["bars"])
     assert "<hand>" not in page and page.count("by &lt;hand&gt; &amp; $x$") >= 4
 
 
@@ -351,5 +353,5 @@ def test_listing_does_not_import_matplotlib():
     import subprocess
     import sys
 
-    code = "import sys, gpu_cookbook.cli, gpu_cookbook.charts; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, gpu_cookbook.cli, gpu_cookbook.render.charts; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -9,8 +9,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from gpu_cookbook import doctor, facts, machine
-from gpu_cookbook.facts import Facts, Nvcc, Probe
+from gpu_cookbook import doctor, machine
+from gpu_cookbook.doctor import facts
+from gpu_cookbook.doctor.facts import Facts, Nvcc, Probe
 
 GIB = 2**30
 H200 = machine.Gpu(0, "NVIDIA H200", 140 * GIB, (9, 0))
@@ -369,7 +370,8 @@ def test_this_machine():
 
 def test_examining_imports_no_framework():
     code = (
-        "import sys\nfrom gpu_cookbook import doctor, facts\nfacts.probe = lambda code: facts.Probe()\n"
+        "import sys\nfrom gpu_cookbook import doctor\nfrom gpu_cookbook.doctor import facts\n"
+        "facts.probe = lambda code: facts.Probe()\n"
         "doctor.examine()\n"
         "print(sorted({f.module.partition('.')[0] for f in facts.FRAMEWORKS} & set(sys.modules) - {'cuda'}))"
     )

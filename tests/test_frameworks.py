@@ -1,4 +1,4 @@
-"""gpu_cookbook/frameworks.toml: every question is answered once, and what it claims of recipes is in them."""
+"""gpu_cookbook/render/frameworks.toml: every question is answered once, and what it claims of recipes is in them."""
 
 import datetime
 import re
@@ -10,7 +10,7 @@ import pytest
 import gpu_cookbook
 from gpu_cookbook import catalogue
 
-DATA = tomllib.loads((Path(gpu_cookbook.__file__).parent / "frameworks.toml").read_text(encoding="utf-8"))
+DATA = tomllib.loads((Path(gpu_cookbook.__file__).parent / "render" / "frameworks.toml").read_text(encoding="utf-8"))
 TABLES = {name: DATA[name] for name in ("frameworks", "engines")}
 RECIPES = {f"{recipe.workload}/{recipe.path.name}": recipe for recipe in catalogue.recipes()}
 KINDS = ("recipes", "no", "documented", "text")

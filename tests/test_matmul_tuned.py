@@ -8,8 +8,8 @@ import pytest
 from conftest import recipes
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.check import Expected, steps
-from gpu_cookbook.worker import Loader
+from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.worker import Loader
 
 MATMUL = catalogue.workload_module("matmul")
 TUNED = [lambda recipe: recipe.workload == "matmul" and recipe.lane == "tuned"]

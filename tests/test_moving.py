@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_cookbook import catalogue, machine, runner
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import runner
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "moving.md"

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from gpu_cookbook import catalogue, runner
-from gpu_cookbook.check import Expected, repeats, steps
-from gpu_cookbook.worker import Loader
+from gpu_cookbook import catalogue
+from gpu_cookbook.run import runner
+from gpu_cookbook.run.check import Expected, repeats, steps
+from gpu_cookbook.run.worker import Loader
 
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: "def engine(" not in recipe.path.read_text(encoding="utf-8")]
@@ -34,7 +35,7 @@ def compute(recipe, inputs):
 
 @pytest.mark.parametrize("recipe", recipes())
 def test_right_at_awkward_sizes_layouts_and_values(recipe):
-    awkward = list(catalogue.workload_module(recipe.workload).AWKWARD)
+    awkward = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
     cells = list(runner.run(recipe, "check", awkward))
     assert [cell["size"] for cell in cells] == [list(s) if isinstance(s, tuple) else s for s in awkward]
     assert [cell["reason"] for cell in cells if cell["status"] != "ok"] == []

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from gpu_cookbook import html, report, tables
+from gpu_cookbook.render import html_page, report, tables
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def both_lanes():
 
 def test_a_page_has_the_tables_and_charts_with_their_numbers():
     cells = both_lanes()
-    text = html.comparison(cells, FACTS)
+    text = html_page.comparison(cells, FACTS)
     page = Page(text)
     (table,) = tables.compared(cells)
     assert page.rows[:3] == [list(table.head), ["100, idiomatic"], ["numpy", "CPU", *page.rows[2][2:]]]
@@ -243,22 +243,22 @@ def test_a_page_has_the_tables_and_charts_with_their_numbers():
 
 def test_a_page_has_what_failed_and_why_escaped():
     cells = [*both_lanes(), cell("y", 100, 1) | {"status": "failed", "reason": "<b> & worse"}]
-    text = html.comparison(cells, FACTS)
+    text = html_page.comparison(cells, FACTS)
     assert Page(text).tags["svg"] == 5
     assert '<p class="bad">failed: y: &lt;b&gt; &amp; worse</p>' in text
 
 
 def test_a_page_of_nothing_has_the_reasons():
     skipped = {"status": "skipped", "reason": "no GPU"}
-    text = html.comparison([cell("x", 100, 1) | skipped, cell("y", 100, 1) | skipped], FACTS)
+    text = html_page.comparison([cell("x", 100, 1) | skipped, cell("y", 100, 1) | skipped], FACTS)
     page = Page(text)
     assert "Nothing ran." in text and "skipped: x, y: no GPU" in text and "Medians." not in text
     assert page.tags["svg"] == page.tags["table"] == 0
-    assert "<h1>" in html.comparison([], FACTS)
+    assert "<h1>" in html_page.comparison([], FACTS)
 
 
 def test_a_page_of_one_size_has_bars_instead_of_lines():
-    text = html.comparison([each for each in both_lanes() if each["size"] == 100], FACTS)
+    text = html_page.comparison([each for each in both_lanes() if each["size"] == 100], FACTS)
     assert "<strong>multiply, 100: resident</strong>" in text and "time over size" not in text
     Page(text)
-    Page(html.comparison([cell("numpy", 100, 1.0, framework="NumPy")], FACTS))
+    Page(html_page.comparison([cell("numpy", 100, 1.0, framework="NumPy")], FACTS))

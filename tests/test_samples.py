@@ -8,8 +8,8 @@ import pytest
 from conftest import recipes
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.check import steps
-from gpu_cookbook.worker import Loader
+from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.worker import Loader
 
 WORKLOAD = catalogue.workload_module("random_subset_mean")
 SEEDS = (0, 7, 2**32 + 7, 2**64 - 1)  # 7 and 2**32 + 7 differ in the key's high word only

@@ -25,7 +25,10 @@ import pytest
 import typer.testing
 from conftest import git
 
-from gpu_cookbook import catalogue, charts, cli, engines, machine, measure, runner, scale, store
+from gpu_cookbook import catalogue, cli, machine
+from gpu_cookbook.render import charts
+from gpu_cookbook.run import engines, measure, runner, scale
+from gpu_cookbook.store import asv_files as store
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 OURS = "TEST_SCALE"  # a variable by which all processes of one run are found

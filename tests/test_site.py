@@ -18,8 +18,9 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import nbformat
 import pytest
 
-from gpu_cookbook import catalogue, machine, show, store
-from gpu_cookbook.report import digits
+from gpu_cookbook import catalogue, machine, show
+from gpu_cookbook.render.report import digits
+from gpu_cookbook.store import asv_files as store
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from conftest import git
 
-from gpu_cookbook import catalogue, machine, measure, store
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import measure
+from gpu_cookbook.store import asv_files as store
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("gpu-cookbook")

@@ -10,7 +10,8 @@ import re
 import pytest
 from rich.console import Console
 
-from gpu_cookbook import catalogue, tables
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import tables
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
 

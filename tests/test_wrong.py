@@ -9,9 +9,10 @@ import numpy as np
 import psutil
 import pytest
 
-from gpu_cookbook import catalogue, check, measure, runner
-from gpu_cookbook.device import Host, OpenCl, Unmeasurable
+from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import increment, multiply
+from gpu_cookbook.run import check, measure, runner
+from gpu_cookbook.run.device import Host, OpenCl, Unmeasurable
 
 WRONG = Path(__file__).parent / "wrong" / "multiply"
 REASONS = {
@@ -46,8 +47,8 @@ def test_every_wrong_recipe_is_tried():
 
 @pytest.mark.parametrize("name", REASONS)
 def test_check_rejects(name):
-    cells = list(runner.run(recipe(name), "check", list(multiply.AWKWARD)))
-    assert len(cells) == len(multiply.AWKWARD)
+    cells = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
+    assert len(cells) == len(multiply.EDGE_SIZES)
     bad = [cell for cell in cells if cell["status"] == "failed"]
     assert bad, "a wrong recipe passed"
     assert any(REASONS[name] in cell["reason"] for cell in bad), bad

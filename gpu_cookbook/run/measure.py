@@ -7,8 +7,8 @@ from contextlib import nullcontext
 import numpy as np
 
 from gpu_cookbook import machine
-from gpu_cookbook.check import Expected, repeats, round_trip, steps, takes_out
-from gpu_cookbook.device import Host, Unmeasurable
+from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
+from gpu_cookbook.run.device import Host, Unmeasurable
 
 VERSION = "1"  # of what the figures mean: stored ones of another version are not compared with them
 BUDGET = 0.3  # seconds of calls for a figure

@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gpu_cookbook.facts import FRAMEWORKS, gather
+from gpu_cookbook.doctor.facts import FRAMEWORKS, gather
 
 # Package manager -> the command for a C++ compiler, and for nvcc where pip has none.
 SYSTEM = {

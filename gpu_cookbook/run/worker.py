@@ -1,4 +1,4 @@
-"""One recipe in a process of its own: ``python -m gpu_cookbook.worker FD`` reads a job and writes JSON lines to FD.
+"""One recipe in a process of its own: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
 with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
@@ -28,9 +28,10 @@ import sys  # noqa: E402
 import traceback  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from gpu_cookbook import catalogue, engines, machine, measure  # noqa: E402
-from gpu_cookbook.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
-from gpu_cookbook.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
+from gpu_cookbook import catalogue, machine  # noqa: E402
+from gpu_cookbook.run import engines, measure  # noqa: E402
+from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
+from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
 
 
 class Loader:
@@ -58,7 +59,7 @@ def device_of(recipe, module, workload):
         return EveryGpu()
     if recipe.runs_on == "OpenCL device":
         upload, function, *_ = steps(module, workload)
-        return OpenCl(function(*upload(*workload.inputs(workload.AWKWARD[1]))).queue)
+        return OpenCl(function(*upload(*workload.inputs(workload.EDGE_SIZES[1]))).queue)
     if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and module.device.type == "cuda"):
         return Cuda()
     return Host()
@@ -115,7 +116,7 @@ def run(job, say):
 
         def check(size):
             fault = check_size(module, workload, size, device, layouts=checking)
-            if not fault and size == workload.AWKWARD[-1]:
+            if not fault and size == workload.EDGE_SIZES[-1]:
                 fault = check_refusals(module, workload)
             if fault:
                 raise measure.Wrong(fault)
@@ -130,7 +131,7 @@ def run(job, say):
             return values | (first if size == sizes[0] else {})
 
         if not checking:
-            for size in workload.AWKWARD:
+            for size in workload.EDGE_SIZES:
                 cell = outcome(check, size)
                 if cell["status"] != "ok":
                     fault = f"wrong at {workload.label(size)}: {cell['reason']}"

@@ -4,7 +4,8 @@ import html
 import time
 from pathlib import Path
 
-from gpu_cookbook import catalogue, charts, machine, tables
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.render import charts, tables
 
 
 def comparison(cells, facts):
@@ -52,9 +53,9 @@ def figure(chart):
 
 def _commit():
     """Of the clone that this package belongs to; None where it is installed elsewhere."""
-    from gpu_cookbook import store  # only here: it is asv's side
+    from gpu_cookbook.store import asv_files as store  # only here: it is asv's side
 
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     root = store.git(package, "rev-parse", "--show-toplevel")
     commit = store.git(package, "rev-parse", "HEAD")
     # A virtual environment may lie in somebody else's clone.

@@ -18,7 +18,9 @@ from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 
-from gpu_cookbook import catalogue, measure, report
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import report
+from gpu_cookbook.run import measure
 
 TIMED = ("resident", "device", "transfer")
 FIGURES = {  # figure: its key in a cell, its name in a record, how it is written, what it is

@@ -12,9 +12,11 @@ import time
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from gpu_cookbook import catalogue, engines, machine, report, runner, tables
-from gpu_cookbook.measure import COLD_LIMIT
-from gpu_cookbook.report import digits, seconds
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.render import report, tables
+from gpu_cookbook.render.report import digits, seconds
+from gpu_cookbook.run import engines, runner
+from gpu_cookbook.run.measure import COLD_LIMIT
 
 WORKLOAD = "random_subset_mean"
 PROBLEM = ("rows", "columns", "chunk")
@@ -547,7 +549,7 @@ def run_of(each):
 
 def stale(folder, commit, techniques):
     """Those whose recipe is gone, or whose code is not what it was at that commit."""
-    from gpu_cookbook import store  # only here: it is asv's side
+    from gpu_cookbook.store import asv_files as store  # only here: it is asv's side
 
     try:
         changed = store.changed_since(folder.parents[1], commit)

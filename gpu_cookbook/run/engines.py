@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from gpu_cookbook import measure
+from gpu_cookbook.run import measure
 
 MANY = 20  # tasks a worker, from which the time of one more follows
 PAYLOAD = 32_000_000  # bytes that go to one task

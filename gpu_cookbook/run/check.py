@@ -105,7 +105,7 @@ def variants(inputs):
 
 
 def check_size(module, workload, size, device, layouts=True):
-    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.device.
+    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.run.device.
 
     ``layouts``: also with the layouts and special values that upload() and the kernel must take; most of the time.
     """
@@ -248,7 +248,7 @@ def check_refusals(module, workload):
         faults.append(refusal(what, shapes, lambda inputs=inputs: work(*upload(*inputs))))
         if hasattr(module, "round_trip"):
             faults.append(refusal(f"round_trip: {what}", shapes, lambda inputs=inputs: module.round_trip(*inputs)))
-    inputs = workload.inputs(workload.AWKWARD[-1])
+    inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         other = in_another_dtype(right[0])

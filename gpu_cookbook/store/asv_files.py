@@ -20,7 +20,9 @@ from functools import cache
 from pathlib import Path
 
 import gpu_cookbook.kernels
-from gpu_cookbook import catalogue, conditions, machine, measure
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import measure
+from gpu_cookbook.store import conditions
 
 # The benchmarks of a workload's class -> the figure of a cell, and what asv's statistics of it are called there.
 TIMED = {"time_resident": "resident", "track_device_time": "device", "time_transfer": "transfer"}

@@ -145,7 +145,7 @@ class Process:
             self.popen = subprocess.Popen(
                 # The job goes through stdin: a longer command line moves what lies in memory, and by that NumPy's
                 # increment of 1,000,000 elements from 43 to 57 µs (seen on an AMD EPYC).
-                [sys.executable, "-P", "-m", "gpu_cookbook.worker", str(writing)],
+                [sys.executable, "-P", "-m", "gpu_cookbook.run.worker", str(writing)],
                 pass_fds=[writing],
                 stdin=subprocess.PIPE,
                 stdout=errors,

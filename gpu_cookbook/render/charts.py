@@ -15,9 +15,10 @@ from itertools import pairwise
 from statistics import median
 from xml.etree import ElementTree
 
-from gpu_cookbook import catalogue, report, tables
-from gpu_cookbook.report import digits, seconds
-from gpu_cookbook.tables import Entry, Table
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import report, tables
+from gpu_cookbook.render.report import digits, seconds
+from gpu_cookbook.render.tables import Entry, Table
 
 WIDTH = 400  # points. A phone shows about as many pixels: the letters stay as large as they are drawn
 MOST_WIDTH = "38rem"  # beyond it a screen would only make the letters larger than the page's own
@@ -338,7 +339,7 @@ def bars(cells, picks, title=""):
 def scaling(rows, kind, mode):
     """Lines: how many times the work of the fewest workers is done in a time, over the number of cores or GPUs (kind);
     strong or weak (mode); a panel a size. The rows are scale's, complete."""
-    from gpu_cookbook import scale  # which runs engines: more imports than a chart of cells needs
+    from gpu_cookbook.run import scale  # which runs engines: more imports than a chart of cells needs
 
     panels = _scaled(rows, kind, mode)
     if not panels:
@@ -382,7 +383,7 @@ def plot_scaling(rows, path, title):
     scale.Impossible, where there is nothing to draw."""
     from matplotlib.figure import Figure
 
-    from gpu_cookbook import scale
+    from gpu_cookbook.run import scale
 
     kinds = [(kind, mode) for kind in sorted({row["kind"] for row in rows}) for mode in ("strong", "weak")]
     found = [(kind, size, mode, lines) for kind, mode in kinds for size, lines in _scaled(rows, kind, mode).items()]
@@ -405,7 +406,7 @@ def plot_scaling(rows, path, title):
 def story(rows):
     """Dots: Dask as it was first written and the fastest of the tuned lane, on one core, all cores, one GPU and all
     GPUs. The rows are scale's, complete."""
-    from gpu_cookbook import scale
+    from gpu_cookbook.run import scale
 
     table = scale.story(rows)
     found = table.records
@@ -447,7 +448,7 @@ def story(rows):
 
 def _scaled(rows, kind, mode):
     """{size: {name: its rows, by workers}} of the recipes that ran on two numbers of workers or more."""
-    from gpu_cookbook import scale
+    from gpu_cookbook.run import scale
 
     ok = [row for row in rows if row["status"] == "ok" and row["mode"] != "empty" and row["kind"] == kind]
     panels = {}
