@@ -1,0 +1,127 @@
+"""What the tests of ``gpu-cookbook scale`` share: its runs as a user starts them, and rows that are made up."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import psutil
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.run import scale
+
+COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
+HERE = len(os.sched_getaffinity(0))
+TODAY = time.strftime("%Y-%m-%d")
+OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
+
+
+def marked(mark):
+    """All processes that inherited this mark."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(OURS) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def at_work(processes, words):
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if words in command(process) and process.memory_info().rss > 260e6:
+                return process
+    return None
+
+
+def command(process):
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+class Run:
+    """``gpu-cookbook scale`` as a user starts it. All that it starts is ended with it."""
+
+    def __init__(self, *arguments, **variables):
+        self.mark = uuid.uuid4().hex
+        self.popen = subprocess.Popen(
+            [COMMAND, "scale", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {OURS: self.mark} | variables,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.family():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self.popen.communicate()
+
+    def family(self):
+        """The command's process and all that came of it."""
+        return marked(self.mark)
+
+    def at_work(self, words):
+        """One of the processes with these words in their command line, as soon as it holds a chunk of 5,000²."""
+        while self.popen.poll() is None:
+            process = at_work(self.family(), words)
+            if process:
+                return process
+            time.sleep(0.02)
+        raise AssertionError(f"no '{words}' was seen at work: {self.popen.communicate()}")
+
+    def end(self, code=0, within=120):
+        """(standard output, standard error) of a run that ends with ``code`` and shows nobody a traceback."""
+        out, err = self.popen.communicate(timeout=within)
+        assert self.popen.returncode == code, out + err
+        assert "Traceback" not in out + err
+        return out, err
+
+
+def cookbook(*arguments, code=0, within=120, **variables):
+    with Run(*arguments, **variables) as run:
+        return run.end(code, within)
+
+
+def rows_of(out):
+    """The rows of tables in JSON. In the table of weak scaling the row of one worker is that of strong scaling."""
+    return [row for table in json.loads(out) for row in table["rows"] if row["mode"] == row["table"]]
+
+
+def plain(text):
+    """Without the frame that the words of an error are put into."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def row(technique="ray", workers=1, time_s=1.0, mode="strong", status="ok", **more):
+    lane = catalogue.lane_of(technique)
+    rows = 4000 * (workers if mode == "weak" else 1)
+    about = {"technique": technique, "lane": lane, "kind": "core", "workers": workers, "mode": mode, "size": 4000}
+    how = {"framework": "Ray", "engine": "Ray, tasks", "status": status, "reason": None}
+    problem = {"rows": rows, "columns": 4000, "chunk": 1000}
+    figures = {"time_s": time_s, "q1_s": time_s, "q3_s": time_s, "samples": 10, "mean": 11.0, "lost": 0, "start_s": 1.0}
+    return about | how | problem | (figures if status == "ok" else {}) | more
+
+
+def recipe(technique):
+    return catalogue.choose(["random_subset_mean"], [technique])[0]
+
+
+def spread_of_pixels(path):
+    from matplotlib.image import imread
+
+    return imread(path).std()
+
+
+def keep(folder, name, rows, commit="1" * 40):
+    scale.keep(folder, rows, name, commit)

@@ -1,0 +1,179 @@
+"""``gpu-cookbook scale`` as a user starts it: what it says, saves and refuses."""
+
+import csv
+import io
+import json
+import socket
+import subprocess
+import time
+
+import pytest
+from conftest import git
+from scaling import HERE, Run, cookbook, keep, plain, row, rows_of, spread_of_pixels
+
+from gpu_cookbook import cli, machine
+from gpu_cookbook.run import scale
+
+# ---- Drawings.
+
+
+def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
+    arguments = ("--engine", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
+    out, err = cookbook(*arguments, code=1)
+    assert len(rows_of(out)) == 1 and "There is nothing to draw" in err
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("a.xyz", "'.xyz' is no kind of drawing"),
+        ("no/a.png", "no/a.png: No such file or directory. Name a"),
+        ("/proc/a.png", "Cannot write /proc/a.png: "),
+    ],
+)
+def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, words, tmp_path):
+    out, err = cookbook("--size", "4000", "--plot", str(tmp_path / file), code=1, within=10)
+    assert words in err and out == ""
+
+
+# ---- What is kept.
+
+
+SAVING = ("--engine", "numpy", "--size", "500", "--save", "--machine", "m")
+
+
+def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, err = cookbook(*SAVING, code=1)
+    assert "run this inside of one" in err
+
+
+def test_saving_what_is_not_committed_is_refused(clone):
+    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    _, err = cookbook(*SAVING, code=1)
+    assert "commit recipes, kernels, gpu_cookbook first" in err
+
+
+def test_saving_under_a_wrong_name_is_refused(clone):
+    _, err = cookbook(*SAVING[:-1], "../evil", code=1)
+    assert "'../evil' cannot name a machine" in err
+
+
+def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
+    out, _ = cookbook(*SAVING, "--format", "json")
+    (line,) = (clone / "benchmarks/results" / scale.FILE).read_text().splitlines()
+    kept = json.loads(line)
+    assert (kept["machine"], kept["processor"], kept["gpus"]) == ("m", machine.processor(), [])
+    assert kept["versions"].startswith("Python ") and "numpy " in kept["versions"]
+    assert time.strptime(kept["date"], "%Y-%m-%d")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert kept["commit"] == head
+    (measured,) = rows_of(out)
+    (raw,) = kept["rows"]  # what follows from other rows is not kept
+    assert raw.items() <= measured.items()
+    assert measured.keys() - raw.keys() == {"table", "speedup_x", "efficiency", "base_workers", "base_stale", "error"}
+    shown = {form: cookbook("--stored", "m", "--format", form)[0] for form in cli.TableFormat}
+    assert [each["time_s"] for each in rows_of(shown["json"])] == [measured["time_s"]]
+    assert [each["time_s"] for each in csv.DictReader(io.StringIO(shown["csv"]))] == [str(measured["time_s"])]
+    for form in ("table", "markdown", "html"):
+        assert "numpy" in shown[form] and f"500². m, {head[:8]}" in shown[form]
+
+
+def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):
+    cookbook(*SAVING[:-2])
+    assert json.loads((clone / "benchmarks/results" / scale.FILE).read_text())["machine"] == socket.gethostname()
+
+
+def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
+    (clone / "benchmarks/results" / scale.FILE).mkdir(parents=True)
+    out, err = cookbook(*SAVING, "--format", "json", code=1)
+    assert len(rows_of(out)) == 1
+    assert "The rows are not kept: [Errno 21] Is a directory" in err
+
+
+def test_rows_are_kept_before_they_are_shown(clone):
+    with Run(*SAVING) as run:
+        run.popen.stdout.close()
+        run.popen.wait(60)
+    (line,) = scale.kept(clone / "benchmarks/results")
+    assert [each["technique"] for each in line["rows"]] == ["numpy"]
+
+
+def test_an_unknown_stored_name_is_said(clone):
+    keep(clone / "benchmarks/results", "m", [row()])
+    assert cookbook("--stored", "n", code=1)[1] == "Nothing is kept of 'n'. There are: m.\n"
+
+
+def test_what_is_stored_can_be_drawn(clone):
+    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
+    cookbook("--stored", "m", "--plot", "a.png")
+    assert spread_of_pixels("a.png") > 0.05
+
+
+# ---- Bad input.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cores", str(HERE + 1)], f"--cores takes numbers up to {HERE}"),
+        (["--cores", "x"], "not 'x'"),
+        (["--cores", "-1"], "not '-1'"),
+        (["--cores", "²"], "not '²'"),
+        (["--cores", ","], "not ''"),
+        (
+            ["--gpus", "99"],
+            "--gpus takes numbers up to" if machine.gpus() else "There are no GPUs here: leave --gpus out",
+        ),
+        (["--size", "abc"], "'abc' is no size: a whole number from 1 on, as 4000, "),
+        (["--size", "0"], "'0' is no size"),
+        (["--chunk", "0"], "Invalid value for '--chunk'"),
+        (["--chunk", "x"], "Invalid value for '--chunk'"),
+        (["--engine", "dsak"], "Unknown engine 'dsak'. Did you mean dask"),
+        (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
+        (["--format", "yaml"], "'yaml' is not one of"),
+        (["--machine", "m"], "--machine belongs to --save: gpu-cookbook scale --save --machine"),
+        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "leave --engine, --size, --weak out"),
+        (["--stored", "m", "--save", "--machine", "m"], "leave --save, --machine out"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_says_what_to_do(arguments, words):
+    out, err = cookbook(*arguments, code=2, within=10)
+    assert words in plain(err) and out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cores", "0", "--gpus", "0"], "Nothing to run here"),
+        (["--engine", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "recipes of Dask (--scheduler)"),
+        (["--scheduler", ""], "'' is no address"),
+        (["--scheduler", "nonsense"], "'nonsense' is no address"),
+        (["--scheduler", "tcp://127.0.0.1"], "'tcp://127.0.0.1' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:99999"], "'tcp://127.0.0.1:99999' is no address"),
+        (["--scheduler", "tcp://[::1:8786"], "'tcp://[::1:8786' is no address"),
+        (["--scheduler", "tcp://a..b:80"], "'tcp://a..b:80' is no address"),
+        (["--address", "nonsense"], "'nonsense' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "Nothing answers at tcp://127.0.0.1:1 (Connection refused)"),
+        (["--scheduler", "127.0.0.1:1"], "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787\n"),
+        (["--address", "127.0.0.1:1"], "Nothing answers at 127.0.0.1:1 (Connection refused)"),
+        (["--address", "127.0.0.1:1"], "or give another address: docs/scale-out/ray.md has the commands\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_run_here_is_said_within_seconds(arguments, words):
+    with Run(*arguments) as run:
+        out, err = run.end(code=1, within=10)
+        assert words in err and out == ""
+        assert run.family() == []
+
+
+@pytest.mark.parametrize(("option", "framework"), [("--scheduler", "Dask"), ("--address", "Ray")])
+def test_something_else_at_an_address_is_said_within_seconds(option, framework):
+    with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and never says anything
+        at = f"127.0.0.1:{server.getsockname()[1]}"
+        with Run(option, at) as run:
+            _, err = run.end(code=1, within=10)
+            assert run.family() == []
+    assert err == f"What is at {at} cannot be used as {framework} can: no end after {scale.JOIN_LIMIT} s: stopped\n"
