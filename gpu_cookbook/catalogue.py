@@ -4,15 +4,19 @@ import ast
 import difflib
 import importlib
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import gpu_cookbook.recipes
 from gpu_cookbook import machine
 
 FOLDER = Path(next(iter(gpu_cookbook.recipes.__path__)))
 RUNS_ON = ("CPU", "NVIDIA GPU", "every NVIDIA GPU", "OpenCL device", "NVIDIA GPU or CPU")
+LINES = ("Framework", "Runs on", "Install", "Needs", "Follows", "Engine", "Samples", "Environment", "Math")
+REQUIRED = ("Framework", "Runs on", "Install")
 
 
 class UnknownName(ValueError):
@@ -25,7 +29,7 @@ class BrokenRecipe(ValueError):
 
 @dataclass(frozen=True)
 class Recipe:
-    """One workload by one technique: what its file's docstring and import statements say."""
+    """One workload by one technique: what its file's docstring, import statements and functions say."""
 
     workload: str
     technique: str
@@ -35,39 +39,65 @@ class Recipe:
     runs_on: str  # one of RUNS_ON
     install: str
     needs: str | None  # a program on PATH
+    follows: str | None  # the address of the documentation that teaches this way
+    engine: str | None  # of a recipe that shares work out: "Dask, futures"
+    samples: str | None  # of a tuned recipe that averages other random samples than the lane's shared ones
+    environments: tuple[str, ...]  # in which it can run; none: in every one
     math: str
     notes: str  # what else the docstring says: of a tuned recipe, what made it faster
     imports: tuple[str, ...]  # modules of others, as the import statements name them
+    kernels: tuple[str, ...]  # names of files in kernels/ that it reads
+    functions: dict[str, tuple[str, ...]] = field(hash=False)  # of the module: the names of their parameters
 
     @property
-    def lane(self):
+    def lane(self) -> str:
         return lane_of(self.technique)
 
     @property
-    def module(self):
+    def module(self) -> str:
         return f"gpu_cookbook.recipes.{self.workload}.with_{self.technique}"
 
     @property
-    def packages(self):
+    def packages(self) -> tuple[str, ...]:
         """The top-level modules that must be installed."""
         return tuple(dict.fromkeys(name.partition(".")[0] for name in self.imports))
 
+    @property
+    def shares_samples(self) -> bool:
+        """Whether it averages the random samples that all of the tuned lane do."""
+        return self.lane == "tuned" and not self.samples
 
-def lane_of(technique):
+    @property
+    def takes_address(self) -> bool:
+        """Whether it can use an engine that runs already."""
+        return "address" in self.functions.get("engine", ())
+
+    @property
+    def environment(self) -> str:
+        """The environment that it runs in: the one of this process where it can, else its own first one."""
+        here = machine.environment()
+        return here if not self.environments or here in self.environments else self.environments[0]
+
+
+def lane_of(technique: str) -> str:
     return "tuned" if technique.endswith("_tuned") else "idiomatic"
 
 
-def read(path):
+def read(path: Path) -> Recipe:
     """The Recipe in a file; BrokenRecipe where its docstring lacks a line."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
     lines, _, notes = rest.partition("\n\n")
     facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
-    missing = [key for key in ("Framework", "Runs on", "Install") if key not in facts]
+    for key in facts:
+        if key not in LINES:
+            raise BrokenRecipe(f"{path}: the docstring's line '{key}: …' is none of: {', '.join(LINES)}")
+    missing = [key for key in REQUIRED if key not in facts]
     if missing:
         raise BrokenRecipe(f"{path}: the docstring has no line '{missing[0]}: …' (see CONTRIBUTING.md)")
     if facts["Runs on"] not in RUNS_ON:
         raise BrokenRecipe(f"{path}: 'Runs on: {facts['Runs on']}' is none of: {', '.join(RUNS_ON)}")
+    environments = tuple(word.strip() for word in facts.get("Environment", machine.MAIN).split(","))
     return Recipe(
         workload=path.parent.name,
         technique=path.stem.removeprefix("with_"),
@@ -77,13 +107,23 @@ def read(path):
         runs_on=facts["Runs on"],
         install=facts["Install"],
         needs=facts.get("Needs"),
+        follows=facts.get("Follows"),
+        engine=facts.get("Engine"),
+        samples=facts.get("Samples"),
+        environments=() if environments == ("every",) else environments,
         math=facts.get("Math", ""),
         notes=notes,
         imports=tuple(_imports(tree)),
+        kernels=tuple(dict.fromkeys(node.func.value.right.value for node in kernel_readings(tree))),
+        functions={
+            node.name: tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef)
+        },
     )
 
 
-def _imports(tree):
+def _imports(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         names = []
         if isinstance(node, ast.Import):
@@ -95,8 +135,26 @@ def _imports(tree):
                 yield name
 
 
+def kernel_readings(tree: ast.Module) -> list[ast.Call]:
+    """Every (… / "kernels" / "NAME").read_text(…) in a recipe."""
+    return [node for node in ast.walk(tree) if _reads_kernel(node)]
+
+
+def _reads_kernel(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "read_text"
+        and isinstance(node.func.value, ast.BinOp)
+        and isinstance(node.func.value.left, ast.BinOp)
+        and isinstance(node.func.value.left.right, ast.Constant)
+        and node.func.value.left.right.value == "kernels"
+        and isinstance(node.func.value.right, ast.Constant)
+    )
+
+
 @cache
-def workloads():
+def workloads() -> dict[str, str]:
     """Workload -> the first line of its docstring."""
     return {
         file.parent.name: (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]
@@ -105,24 +163,38 @@ def workloads():
 
 
 @cache
-def recipes():
+def recipes() -> list[Recipe]:
     """Every recipe, NumPy's first in each workload, then by name."""
     found = [read(path) for workload in workloads() for path in (FOLDER / workload).glob("with_*.py")]
     return sorted(found, key=lambda r: (r.workload, r.technique != "numpy", r.technique))
 
 
-def workload_module(name):
+def workload_module(name: str) -> ModuleType:
     """The workload's own module: SIZES, inputs, reference, …"""
     return importlib.import_module(f"gpu_cookbook.recipes.{name}")
 
 
-def default_sizes(name):
+def default_sizes(name: str) -> list[int]:
     """The headline sizes of a workload that suit this machine: without a GPU the two smaller ones."""
     sizes = workload_module(name).SIZES
     return list(sizes if machine.gpus() else sizes[:2])
 
 
-def choose(workload_names=(), technique_names=(), lane=None):
+@cache
+def environments() -> list[str]:
+    """Every environment that a recipe names, the main one first."""
+    named = {name for recipe in recipes() for name in recipe.environments}
+    return sorted(named | {machine.MAIN}, key=lambda name: (name != machine.MAIN, name))
+
+
+def find(workload: str, technique: str) -> Recipe | None:
+    """The recipe of that name; None where there is none (any more)."""
+    return next((each for each in recipes() if (each.workload, each.technique) == (workload, technique)), None)
+
+
+def choose(
+    workload_names: Sequence[str] = (), technique_names: Sequence[str] = (), lane: str | None = None
+) -> list[Recipe]:
     """The recipes of these workloads, techniques and this lane; all of them where none is named. UnknownName for a
     wrong one."""
     techniques = sorted({recipe.technique for recipe in recipes()})
@@ -148,7 +220,7 @@ def choose(workload_names=(), technique_names=(), lane=None):
     return chosen
 
 
-def nearest(kind, name, known):
+def nearest(kind: str, name: str, known: Sequence[str]) -> str:
     """'Unknown workload …' with the names that look most like it, or all where none does."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:

@@ -14,6 +14,14 @@ from types import SimpleNamespace
 import psutil
 import pynvml
 
+MAIN = "main"  # the environment of recipes that name none
+VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
+
+
+def environment() -> str:
+    """The environment that this process runs in: what GPU_COOKBOOK_ENVIRONMENT names. make ENVIRONMENT=NAME sets it."""
+    return os.environ.get(VARIABLE) or MAIN
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -214,6 +222,8 @@ def opencl_drivers():
 
 def obstacle(recipe):
     """Why this recipe cannot run here, in one line, or None."""
+    if recipe.environment != environment():
+        return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
     if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
         return "needs an NVIDIA GPU, and none is found here"
     if missing(recipe):

@@ -1,18 +1,21 @@
 """A recipe as one file that stands alone: what `gpu-cookbook show` prints."""
 
 import ast
+from pathlib import Path
+
+from gpu_cookbook.catalogue import Recipe, kernel_readings
 
 
 class CannotInline(ValueError):
     """A kernel that cannot be written into a Python file as it is."""
 
 
-def script(recipe):
+def script(recipe: Recipe) -> str:
     """The recipe's text with each kernel that it reads from kernels/ in the place of the reading. Nothing else
     changes, but for the import of Path, which goes when nothing needs it any more."""
     text = recipe.path.read_text(encoding="utf-8")
     tree = ast.parse(text, str(recipe.path))
-    readings = {node: _kernel(node, recipe.path) for node in ast.walk(tree) if _reads_kernel(node)}
+    readings = {node: _kernel(node, recipe.path) for node in kernel_readings(tree)}
     changes = [(node, _literal(kernel)) for node, kernel in readings.items()]
     inside = {id(part) for node in readings for part in ast.walk(node)}
     path_is_used = any(isinstance(n, ast.Name) and n.id == "Path" and id(n) not in inside for n in ast.walk(tree))
@@ -33,21 +36,7 @@ def script(recipe):
     return "".join(lines)
 
 
-def _reads_kernel(node):
-    """Whether this is (… / "kernels" / "NAME").read_text(…)."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "read_text"
-        and isinstance(node.func.value, ast.BinOp)
-        and isinstance(node.func.value.left, ast.BinOp)
-        and isinstance(node.func.value.left.right, ast.Constant)
-        and node.func.value.left.right.value == "kernels"
-        and isinstance(node.func.value.right, ast.Constant)
-    )
-
-
-def _kernel(node, path):
+def _kernel(node: ast.Call, path: Path) -> str:
     """The text of the file that the recipe would read, found as the recipe finds it: from its own place."""
     file = path.parents[2] / "kernels" / node.func.value.right.value
     text = file.read_text(encoding="utf-8")
@@ -56,9 +45,9 @@ def _kernel(node, path):
     return text
 
 
-def _literal(kernel):
+def _literal(kernel: str) -> str:
     return f'r"""\n{kernel.rstrip(chr(10))}\n"""'
 
 
-def _imports_only_path(node):
+def _imports_only_path(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "pathlib" and [a.name for a in node.names] == ["Path"]

@@ -1,0 +1,431 @@
+"""A result is one recipe, at one size, on one device: what was measured of it, and what follows from it and its
+neighbours. Everything that measures, stores or shows results shares these types; nothing else knows their keys."""
+
+import dataclasses
+import enum
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpu_cookbook import catalogue, machine
+
+NOISY = 0.2  # the middle half of the samples is wider than this share of the median
+READ_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reached 1.08 of it on an H200 (subset_mean, PyCUDA)
+
+
+class Status(enum.StrEnum):
+    """How the work on a result ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    REFUSED = "refused"  # a number that cannot be true
+    SKIPPED = "skipped"
+
+
+WRONG = (Status.FAILED, Status.REFUSED)
+
+
+class Metric(enum.StrEnum):
+    """One number of a result. docs/how-we-measure.md says how each is taken."""
+
+    RESIDENT = "resident"
+    PREPARED = "prepared"
+    DEVICE = "device"
+    TRANSFER = "transfer"
+    FIRST = "first result"
+    MEMORY = "memory"
+    BANDWIDTH = "bandwidth"
+
+
+TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
+AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER)  # what speedups are computed of
+UNITS = {  # of a metric's value, as the names of a record end
+    **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
+    Metric.MEMORY: "bytes",
+    Metric.BANDWIDTH: "gb_per_s",
+}
+KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in a record
+    Metric.FIRST: "first_result_s",
+    Metric.MEMORY: "peak_device_memory_bytes",
+    Metric.BANDWIDTH: "bandwidth_gb_per_s",
+}
+
+Size = int | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one call: the median of the samples, and how they spread. Every other part is None where it is not
+    known; ``samples`` are there only in the process that measured and its parent."""
+
+    median: float
+    q1: float | None = None
+    q3: float | None = None
+    count: int | None = None
+    ci99: tuple[float, float] | None = None  # of the median, as asv computes it
+    samples: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> "Timing":
+        """The median and the quartiles of seconds."""
+        q1, median, q3 = np.percentile(samples, (25, 50, 75)).tolist()
+        return cls(median, q1, q3, len(samples), samples=tuple(samples))
+
+    @property
+    def quartiles(self) -> tuple[float, float] | None:
+        return None if self.q1 is None or self.q3 is None else (self.q1, self.q3)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the samples spread too widely. Where no spread is known, it is False."""
+        return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
+
+
+@dataclass(frozen=True)
+class FirstResult:
+    """Seconds from the start of a fresh process to its first result, and their parts where they are known."""
+
+    total: float
+    imports: float | None = None
+    setup: float | None = None  # context, engine, compiler, upload
+    call: float | None = None
+    download: float | None = None
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Those that are known, in order."""
+        known = {"import": self.imports, "setup": self.setup, "call": self.call, "download": self.download}
+        return {name: seconds for name, seconds in known.items() if seconds is not None}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a call makes of its device: billions a second, from the device's own time where there is one."""
+
+    operations: float
+    bandwidth: float | None = None  # GB/s that must move; None where nothing must
+    share: float | None = None  # of a copy's bandwidth, in percent; None where the data fit into the cache
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """From which size on a technique beats NumPy."""
+
+    size: int | None  # None: not even at the largest measured one
+    measured_to: int
+    everywhere: bool  # at every measured size
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a stored result comes from."""
+
+    machine: str
+    commit: str
+    environment: str  # asv's name of it, which has ours in it
+    date: str
+    order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
+    stale: bool = False  # the code of the recipe has changed since
+
+    def __str__(self) -> str:
+        return f"{self.machine}, commit {self.commit[:8]}, {self.date}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """See the module. What is not known is None, or missing from ``timings``."""
+
+    workload: str
+    technique: str
+    framework: str
+    lane: str
+    size: Size
+    status: Status
+    reason: str | None = None
+    environment: str = machine.MAIN
+    math: str | None = None
+    device: str | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    clock: str | None = None
+    versions: str | None = None
+    copy_bandwidth: float | None = None  # GB/s of a copy on this device, measured in the same run
+    cache_bytes: int | None = None
+    timings: Mapping[Metric, Timing] = field(default_factory=dict)
+    no_device_time: str | None = None  # why there is none
+    first: FirstResult | None = None
+    peak_memory: int | None = None  # bytes
+    rates: Rates | None = None  # see judged()
+    speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
+    crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
+    origin: Origin | None = None
+
+    @classmethod
+    def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
+        """A result of a recipe of which nothing is measured yet."""
+        return cls(
+            workload=recipe.workload,
+            technique=recipe.technique,
+            framework=recipe.framework,
+            lane=recipe.lane,
+            environment=recipe.environment,
+            math=recipe.math or "IEEE",
+            size=size,
+            status=status,
+            reason=reason,
+        )
+
+    @property
+    def key(self) -> tuple[str, str, Size]:
+        return self.workload, self.technique, self.size
+
+    @property
+    def ok(self) -> bool:
+        return self.status == Status.OK
+
+    @property
+    def wrong(self) -> bool:
+        return self.status in WRONG
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether it is what the others are compared with."""
+        return self.technique == "numpy"
+
+    @property
+    def stale(self) -> bool:
+        return self.origin is not None and self.origin.stale
+
+    @property
+    def label(self) -> str:
+        """The size as people write it."""
+        return catalogue.workload_module(self.workload).label(self.size)
+
+    @property
+    def place(self) -> str:
+        """Where it ran, in a word: CPU, or the device's name."""
+        return "CPU" if self.device and "core" in self.device else self.device or ""
+
+    def value(self, metric: Metric) -> float | None:
+        """Seconds, bytes or GB/s; None where it is not known or went wrong."""
+        if not self.ok:
+            return None
+        if metric in self.timings:
+            return self.timings[metric].median
+        if metric == Metric.FIRST:
+            return self.first and self.first.total
+        if metric == Metric.MEMORY:
+            return self.peak_memory
+        return self.rates.bandwidth if metric == Metric.BANDWIDTH and self.rates else None
+
+    def noisy(self, metric: Metric) -> bool:
+        return metric in self.timings and self.timings[metric].noisy
+
+    def timed_by(self, metric: Metric) -> Metric:
+        """What ranks a metric, the less the better: a bandwidth comes from a time."""
+        if metric != Metric.BANDWIDTH:
+            return metric
+        return Metric.DEVICE if Metric.DEVICE in self.timings else Metric.RESIDENT
+
+    @property
+    def memory_bound(self) -> bool:
+        """Whether the memory, not the arithmetic, is what takes the time: at most one operation for each byte."""
+        workload = catalogue.workload_module(self.workload)
+        return workload.bytes_moved(self.size) >= workload.operations(self.size)
+
+
+# ---- What follows from one result.
+
+
+def judged(result: Result) -> Result:
+    """With its rates; refused, where no device can be that fast."""
+    if not result.ok or not result.timings.keys() & {Metric.DEVICE, Metric.RESIDENT}:
+        return result
+    workload = catalogue.workload_module(result.workload)
+    best = result.timings[result.timed_by(Metric.BANDWIDTH)].median
+    moved = workload.bytes_moved(result.size)
+    rates = Rates(workload.operations(result.size) / best / 1e9)
+    if not moved:
+        return replace(result, rates=rates)
+    bandwidth, share, limit = moved / best / 1e9, None, result.copy_bandwidth
+    # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
+    if limit and result.cache_bytes is not None and moved > 2 * result.cache_bytes:
+        share = 100 * bandwidth / limit
+        if bandwidth > READ_LIMIT * limit:
+            reason = f"{bandwidth:,.0f} GB/s is more than this device can do: a copy on it runs at {limit:,.0f} GB/s"
+            return replace(result, status=Status.REFUSED, reason=reason)
+    return replace(result, rates=replace(rates, bandwidth=bandwidth, share=share))
+
+
+# ---- What follows from several.
+
+
+def completed(results: Iterable[Result]) -> list[Result]:
+    """The results with their speedups over NumPy, and the size from which each technique beats it."""
+    results = list(results)
+    numpy = {
+        (each.workload, each.size): base
+        for each in results
+        if each.is_numpy and (base := each.value(Metric.RESIDENT)) is not None
+    }
+    found = []
+    for each in results:
+        base = numpy.get((each.workload, each.size))
+        times = {metric: each.value(metric) for metric in AGAINST_NUMPY}
+        speedups = {metric: base / time for metric, time in times.items() if base and time}
+        found.append(replace(each, speedups=speedups))
+    points: dict[tuple[str, str, Metric], list[tuple[int, float]]] = {}
+    for each in found:
+        for metric, speedup in each.speedups.items():
+            points.setdefault((each.workload, each.technique, metric), []).append((each.size, speedup))
+    crossings = {key: _crossing(sorted(those)) for key, those in points.items()}
+    return [
+        each
+        if each.is_numpy or not each.ok
+        else replace(
+            each,
+            crossings={
+                metric: crossings[each.workload, each.technique, metric]
+                for metric in AGAINST_NUMPY
+                if (each.workload, each.technique, metric) in crossings
+            },
+        )
+        for each in found
+    ]
+
+
+def _crossing(points: Sequence[tuple[int, float]]) -> Crossing:
+    return Crossing(crossing(points), points[-1][0], all(speedup > 1 for _, speedup in points))
+
+
+def crossing(points: Sequence[tuple[int, float]]) -> int | None:
+    """The size from which the speedup stays above 1, of (size, speedup) points in order of size; None if it never is.
+
+    Between two measured sizes the speedup is taken to be a straight line in logarithms. The smallest size, where the
+    speedup is above 1 at every one.
+    """
+    lost = [i for i, (_, speedup) in enumerate(points) if speedup <= 1]
+    if not lost:
+        return points[0][0]
+    if lost[-1] == len(points) - 1:
+        return None
+    (size, speedup), (next_size, next_speedup) = points[lost[-1]], points[lost[-1] + 1]
+    share = -math.log(speedup) / (math.log(next_speedup) - math.log(speedup))
+    return round(size * (next_size / size) ** share)
+
+
+def tied(one: Result, other: Result, metric: Metric) -> bool:
+    """Whether the middle halves of their samples overlap."""
+    # Not the intervals of the medians: of ten thousand calls in one process they are narrower than what the next
+    # process differs by, and of three calls they reach from nothing to several times the median.
+    times = [each.timings.get(each.timed_by(metric)) for each in (one, other)]
+    halves = [time.quartiles if time else None for time in times]
+    if halves[0] and halves[1]:
+        return halves[0][0] <= halves[1][1] and halves[1][0] <= halves[0][1]
+    return one.value(metric) == other.value(metric)
+
+
+class Rank(enum.StrEnum):
+    """The first of a lane at one size; several where they tie."""
+
+    BEST = "best"
+    TIE = "tie"
+
+
+def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
+    """{technique: its rank} among the results of one workload and size: each lane has its own."""
+    results = list(results)
+    lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
+    several = len({each.lane for each in results}) > 1
+    found: dict[str, Rank] = {}
+    for lane in lanes:
+        if several and all(each.is_numpy for each in lane):
+            continue  # it is there to compare with: alone in its lane, it is not the best of it
+        best = min(lane, key=lambda each: each.value(each.timed_by(metric)))
+        first = [each.technique for each in lane if each is best or tied(each, best, metric)]
+        found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
+    return found
+
+
+def grouped(each: Iterable[Any], key: Any) -> list[list[Any]]:
+    """Lists of those that share key(one), in the order in which the keys come first."""
+    groups: dict[Any, list[Any]] = {}
+    for one in each:
+        groups.setdefault(key(one), []).append(one)
+    return list(groups.values())
+
+
+def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
+    """Those of this lane, and NumPy's, which all others are compared with; all where no lane is named."""
+    return [each for each in results if lane in (None, each.lane) or each.is_numpy]
+
+
+# ---- As plain data.
+
+
+def record(result: Result) -> dict[str, Any]:
+    """One flat row with the units in the names, as CSV and JSON have it; only what is known."""
+    row: dict[str, Any] = {
+        "workload": result.workload,
+        "technique": result.technique,
+        "framework": result.framework,
+        "lane": result.lane,
+        "environment": result.environment,
+        "math": result.math,
+        "device": result.device,
+        "driver": result.driver,
+        "cuda": result.cuda,
+        "versions": result.versions,
+        "size": result.size,
+        "status": str(result.status),
+        "reason": result.reason,
+    }
+    for metric in TIMED:
+        if timing := result.timings.get(metric):
+            spread = {"q1_s": timing.q1, "q3_s": timing.q3, "samples": timing.count}
+            row |= {KEYS[metric]: timing.median} | {f"{metric}_{key}": value for key, value in spread.items()}
+    if result.first:
+        row |= {KEYS[Metric.FIRST]: result.first.total}
+        row |= {f"first_{part}_s": seconds for part, seconds in result.first.parts.items()}
+    optional = {
+        "device_reason": result.no_device_time,
+        KEYS[Metric.MEMORY]: result.peak_memory,
+        "device_copy_bandwidth_gb_per_s": result.copy_bandwidth,
+        "device_cache_bytes": result.cache_bytes,
+        "operations_g_per_s": result.rates and result.rates.operations,
+        KEYS[Metric.BANDWIDTH]: result.rates and result.rates.bandwidth,
+        "copy_bandwidth_percent": result.rates and result.rates.share,
+    }
+    row |= {key: value for key, value in optional.items() if value is not None}
+    row |= {f"speedup_{metric}_x": value for metric, value in result.speedups.items()}
+    for metric, crossed in result.crossings.items():
+        row |= {
+            f"beats_numpy_from_size_{metric}": crossed.size,
+            f"beats_numpy_measured_to_size_{metric}": crossed.measured_to,
+            f"beats_numpy_at_every_size_{metric}": crossed.everywhere,
+        }
+    return row
+
+
+def to_wire(result: Result) -> dict[str, Any]:
+    """Plain data that from_wire() reads: a worker sends it through a pipe."""
+    return dataclasses.asdict(result)
+
+
+def from_wire(data: Mapping[str, Any]) -> Result:
+    parts = dict(data)
+    parts["status"] = Status(parts["status"])
+    parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
+    parts["timings"] = {Metric(name): _timing(timing) for name, timing in parts["timings"].items()}
+    parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, which no worker has
+    for name, kind in (("first", FirstResult), ("rates", Rates), ("origin", Origin)):
+        parts[name] = parts[name] and kind(**parts[name])
+    return Result(**parts)
+
+
+def _timing(data: Mapping[str, Any]) -> Timing:
+    samples, ci99 = tuple(data["samples"]), data["ci99"] and tuple(data["ci99"])
+    return Timing(**{**data, "samples": samples, "ci99": ci99})

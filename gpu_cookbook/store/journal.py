@@ -1,0 +1,42 @@
+"""Lines of JSON that are only ever added to: one place for the lock, for a line that was cut off, and for reading."""
+
+import fcntl
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+
+def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, Any]]], bool] | None = None) -> None:
+    """Adds a line, in one step, whoever else is writing; a line that was cut off before it is ended first.
+
+    ``unless`` is given the lines that are there, while nobody else can add one; where it returns true, nothing is added.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        before = file.read()
+        if unless and unless([entry for _, entry in _lines(before)]):
+            return
+        ended = before.endswith(b"\n") or not before  # or whoever wrote the last line was killed
+        file.write(b"\n" * (not ended) + json.dumps(line, ensure_ascii=False).encode() + b"\n")
+
+
+def read(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """(line number, object) of each line that is a JSON object; [] where there is no such file. Lines that are none,
+    as one that was cut off, are left out."""
+    try:
+        return list(_lines(path.read_bytes()))
+    except FileNotFoundError:
+        return []
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, text in enumerate(content.splitlines(), 1):
+        try:
+            entry = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield number, entry
