@@ -10,7 +10,7 @@ from typing import Any
 def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, Any]]], bool] | None = None) -> None:
     """Adds a line, in one step, whoever else is writing; a line that was cut off before it is ended first.
 
-    ``unless`` is given the lines that are there, while nobody else can add one; where it returns true, nothing is added.
+    ``unless`` is given the lines that are there, while nobody else can add one: nothing is added where it is true.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:

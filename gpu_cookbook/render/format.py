@@ -1,0 +1,91 @@
+"""How numbers and names are written, everywhere: the marks, the units and the few words around them."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpu_cookbook.results import Metric, Result
+
+STALE = "†"  # before a value whose recipe has changed since it was measured
+NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
+UNKNOWN = "–"
+
+
+def seconds(value: float) -> str:
+    """Three significant digits and a unit: 13.1 µs, 742 µs, 1.32 ms, 8.02 s."""
+    unit, scale = unit_of(value)
+    return f"{digits(value / scale)} {unit}"
+
+
+def unit_of(value: float) -> tuple[str, float]:
+    """The unit in which a time is written, and its seconds."""
+    return next((u, s) for u, s in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)) if value >= 0.9995 * s or u == "µs")
+
+
+def digits(value: float) -> str:
+    """Three significant digits, no exponent: 0.0123, 1.23, 12.3, 123, 1,230."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def prefixed(value: float) -> str:
+    """12.3 G; 1 T"""
+    prefixes = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+    unit, scale = next(((u, s) for u, s in prefixes if value >= s), ("", 1))
+    return f"{float(f'{value / scale:.3g}'):g} {unit}".strip()
+
+
+def short(size: float) -> str:
+    """4,000; 210,000; 1.2 M; 268 M."""
+    return f"{size:,.0f}" if size < 1e6 else f"{size / 1e6:.3g} M"
+
+
+def timing(result: Result, metric: Metric) -> str:
+    """A time after the mark of a noisy one; a dash where there is none."""
+    value = result.value(metric)
+    return UNKNOWN if value is None else NOISE * result.noisy(metric) + seconds(value)
+
+
+def ratio(result: Result, metric: Metric) -> str:
+    """How many times as fast as NumPy."""
+    if result.is_numpy:
+        return "1"
+    speedup = result.speedups.get(metric)
+    return UNKNOWN if speedup is None else digits(speedup)
+
+
+def beats_from(result: Result, metric: Metric) -> str:
+    """≈210,000, ≤4,000 or >268 M: the size from which it beats NumPy; nothing where that is not known."""
+    crossing = result.crossings.get(metric)
+    if crossing is None:
+        return ""
+    if crossing.size is None:
+        return f">{short(crossing.measured_to)}"
+    if crossing.everywhere:
+        return f"≤{short(crossing.size)}"
+    return f"≈{short(float(f'{crossing.size:.2g}'))}"  # an estimate between sizes that lie far apart has no more digits
+
+
+def stale(each: Any) -> str:
+    """The mark of a Result or a Row that is stale."""
+    return STALE * each.stale
+
+
+def as_csv(records: Iterable[Mapping[str, Any]]) -> str:
+    """One line for each record, one column for each key that any of them has."""
+    records = list(records)
+    fields = list(dict.fromkeys(key for record in records for key in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def as_json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
