@@ -6,9 +6,9 @@ import re
 import signal
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich import box
@@ -18,7 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import report
+from gpu_cookbook.render import format
+from gpu_cookbook.results import Result, Size, Status, completed, of_lane, record
+from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import runner
 
 app = typer.Typer(
@@ -52,7 +54,7 @@ class Lane(enum.StrEnum):
 
 
 @app.callback()
-def main():
+def main() -> None:
     """The same workloads in every Python GPU framework: see them, check them, measure them side by side."""
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)  # as Ctrl-C: what was measured is kept, no process left
@@ -71,25 +73,27 @@ OneLane = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def console():
+def console() -> Console:
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
-def fail(message):
+def fail(message: str) -> NoReturn:
     """Bad input: what to do, on standard error, exit 2."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(message))
     raise typer.Exit(2)
 
 
-def choose(workloads, techniques, lane=None):
+def choose(
+    workloads: Sequence[str] | None, techniques: Sequence[str] | None, lane: str | None = None
+) -> list[catalogue.Recipe]:
     try:
         return catalogue.choose(workloads or (), techniques or (), lane)
     except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
         fail(str(error))
 
 
-def progress():
+def progress() -> Progress:
     """On a terminal a bar on standard error; in a pipe nothing."""
     err = Console(stderr=True)
     return Progress(
@@ -104,28 +108,12 @@ def progress():
 
 
 @app.command("list")
-def list_recipes(lane: OneLane = None, as_json: AsJson = False):
-    """Show every workload and technique, and what runs on this machine."""
-    rows = [(recipe, machine.obstacle(recipe)) for recipe in choose((), (), lane)]
+def list_recipes(lane: OneLane = None, as_json: AsJson = False) -> None:
+    """Show every workload and technique, and what runs on this machine, in this environment."""
+    recipes = choose((), (), lane)
+    obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
     if as_json:
-        print(
-            report.as_json(
-                [
-                    {
-                        "workload": recipe.workload,
-                        "technique": recipe.technique,
-                        "framework": recipe.framework,
-                        "lane": recipe.lane,
-                        "runs_on": recipe.runs_on,
-                        "runs_here": obstacle is None,
-                        "reason": obstacle,
-                        "summary": recipe.summary,
-                    }
-                    for recipe, obstacle in rows
-                ]
-            ),
-            end="",
-        )
+        print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("technique", no_wrap=True)
@@ -133,28 +121,41 @@ def list_recipes(lane: OneLane = None, as_json: AsJson = False):
     for workload in catalogue.workloads():
         table.add_column(workload.replace("random_subset_mean", "random_\nsubset_mean"), justify="center", no_wrap=True)
     table.add_column("why not here")
-    for technique in sorted({recipe.technique for recipe, _ in rows}, key=lambda name: (name != "numpy", name)):
-        mine = {recipe.workload: (recipe, obstacle) for recipe, obstacle in rows if recipe.technique == technique}
-        marks = []
-        for workload in catalogue.workloads():
-            if workload not in mine:
-                marks.append("")
-            else:
-                marks.append("[red]no[/]" if mine[workload][1] else "[green]yes[/]")
-        recipe = next(iter(mine.values()))[0]
-        reasons = dict.fromkeys(obstacle for _, obstacle in mine.values() if obstacle)
-        table.add_row(technique, recipe.lane, *marks, Text("; ".join(reasons), style="dim"))
+    for technique in sorted({recipe.technique for recipe in recipes}, key=lambda name: (name != "numpy", name)):
+        mine = {recipe.workload: obstacles[recipe] for recipe in recipes if recipe.technique == technique}
+        marks = [
+            "" if workload not in mine else "[red]no[/]" if mine[workload] else "[green]yes[/]"
+            for workload in catalogue.workloads()
+        ]
+        reasons = "; ".join(dict.fromkeys(filter(None, mine.values())))
+        table.add_row(technique, catalogue.lane_of(technique), *marks, Text(reasons, style="dim"))
     console().print(table)
-    here = sum(obstacle is None for _, obstacle in rows)
-    running = [recipe for recipe, obstacle in rows if not obstacle] or [rows[0][0]]
-    one = min(running, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
+    running = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
+    one = min(running or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
+    others = [name for name in catalogue.environments() if name != machine.environment()]
+    environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
     console().print(
-        f"{len(rows)} recipes, {here} of which run here. One of them: gpu-cookbook show {one.workload} {one.technique}"
+        f"{len(recipes)} recipes, {len(running)} of which run here{environment}. One of them: gpu-cookbook show"
+        f" {one.workload} {one.technique}"
     )
 
 
+def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]:
+    return {
+        "workload": recipe.workload,
+        "technique": recipe.technique,
+        "framework": recipe.framework,
+        "lane": recipe.lane,
+        "environment": recipe.environment,
+        "runs_on": recipe.runs_on,
+        "runs_here": obstacle is None,
+        "reason": obstacle,
+        "summary": recipe.summary,
+    }
+
+
 @app.command()
-def doctor(as_json: AsJson = False):
+def doctor(as_json: AsJson = False) -> None:
     """Examine this machine: GPUs, driver, compilers, OpenCL, frameworks; and how to mend what does not fit.
 
     Exits with 1 if something that is installed does not work.
@@ -163,7 +164,7 @@ def doctor(as_json: AsJson = False):
 
     findings = examination.examine()
     if as_json:
-        print(report.as_json(examination.as_json(findings)), end="")
+        print(format.as_json(examination.as_json(findings)), end="")
     else:
         console().print(examination.table(findings))
     if any(finding.status == "broken" for finding in findings):
@@ -196,32 +197,27 @@ def check(
 
     Exits with 1 on a wrong answer.
     """
+    from gpu_cookbook.render import tables, text
+
     recipes = choose(workloads, techniques, lane)
-    results = {}
-
-    def one(recipe):
-        return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).EDGE_SIZES)))
-
-    # Nothing is timed here, so several may run at once.
-    with progress() as bar, ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
+    results: list[Result] = []
+    interrupted = False
+    with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
-        futures = {pool.submit(one, recipe): recipe for recipe in recipes}
         try:
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
+            for found in comparing.check(recipes):
+                results += found
                 bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
-            pool.shutdown(wait=False, cancel_futures=True)
-            runner.stop_all()
-        else:
-            interrupted = False
-    cells = [cell for recipe in recipes for cell in results.get(recipe, ())]
+    order = {(recipe.workload, recipe.technique): number for number, recipe in enumerate(recipes)}
+    results.sort(key=lambda each: order[each.workload, each.technique])
     if as_json:
-        print(report.as_json(cells), end="")
+        print(format.as_json([record(each) for each in results]), end="")
     else:
-        console().print(report.checks(cells))
-    leave(cells, interrupted, strict)
+        out = console()
+        out.print(text.terminal([tables.checked(results)], out.width))
+    leave(results, interrupted, strict)
 
 
 @app.command()
@@ -242,7 +238,7 @@ def compare(
     form: Annotated[TableFormat, typer.Option("--format", help="How to write the result.")] = TableFormat.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
     save: Annotated[
-        bool, typer.Option("--save", help="Keep the cells in asv's files, under benchmarks/results, as they come.")
+        bool, typer.Option("--save", help="Keep the results in asv's files, under benchmarks/results, as they come.")
     ] = False,
     machine_name: Annotated[
         str | None,
@@ -255,71 +251,55 @@ def compare(
     """Check every recipe that runs here, then measure them side by side.
 
     NumPy is always measured too, since the speedups are against it. Each recipe runs in a process of its own: one that
-    crashes or hangs costs its own cells only. Ctrl-C keeps and shows what was measured. Exits with 1 if a cell failed
-    or was refused.
+    crashes or hangs costs its own results only. Ctrl-C keeps and shows what was measured. Exits with 1 if a result
+    failed or was refused.
     """
-    recipes = choose(workloads, techniques, lane)
-    if not any(recipe.technique == "numpy" for recipe in recipes):
-        recipes = [*choose(sorted({recipe.workload for recipe in recipes}), ["numpy"]), *recipes]
-        recipes.sort(key=lambda recipe: recipe.workload)
+    recipes = comparing.with_numpy(choose(workloads, techniques, lane))
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
     if output:
         try:
             output.open("a", encoding="utf-8").close()  # now, not after minutes of measuring
         except OSError as error:
-            fail(
-                f"Cannot write {output}: {error.strerror}. Name a file that you may write to, in a folder that exists."
-            )
+            fail(cannot_write(output, error))
 
     warn_of_others()
-    done = writer.done() if resume else {}
-    jobs = [
-        (recipe, left)
-        for recipe in recipes
-        if (left := [s for s in chosen[recipe.workload] if (recipe.workload, recipe.technique, s) not in done])
-    ]
-    cells = [
-        done[key] for r in recipes for size in chosen[r.workload] if (key := (r.workload, r.technique, size)) in done
-    ]
-    if cells:
-        print(f"{len(cells)} cells are stored already", file=sys.stderr)
+    comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
+    results = comparison.found()
+    if results:
+        print(f"{len(results)} results are stored already", file=sys.stderr)
     interrupted = unsaved = False
     with progress() as bar:
-        task = bar.add_task("measuring the copy bandwidth", total=sum(len(left) for _, left in jobs))
+        total = sum(len(left) for _, left in comparison.left())
+        task = bar.add_task("measuring the copy bandwidth", total=total)
 
-        def started(recipe, size):
+        def started(recipe: catalogue.Recipe, size: Size) -> None:
             label = catalogue.workload_module(recipe.workload).label(size)
             bar.update(task, description=f"{recipe.workload}, {recipe.technique}, {label}")
 
         try:
-            probes = runner.probe([recipe for recipe, _ in jobs])
-            for recipe, left in jobs:
-                for cell in runner.run(recipe, "measure", left, probes, started):
-                    cells.append(cell)
-                    samples = cell.pop("samples", {})
-                    if writer:
-                        writer.add(recipe, cell, samples)
-                    bar.advance(task)
+            for recipe, result in comparison.measure(started):
+                results.append(result)
+                if writer:
+                    writer.add(recipe, result)
+                bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
-            runner.stop_all()
         except OSError as error:  # StoreError is one; or the disk is full
             unsaved = error
-    report.complete(cells)
-    text = written(cells, form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
+    text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
     if output:
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
             sys.stdout.write(text)
             fail(f"Cannot write {output}: {error.strerror}. What it should have is above.")
-        print(f"{len(cells)} cells written to {output}", file=sys.stderr)
+        print(f"{len(results)} results written to {output}", file=sys.stderr)
     else:
         sys.stdout.write(text)
     if unsaved:
         fail(f"Stopped: {unsaved}")
-    leave(cells, interrupted)
+    leave(results, interrupted)
 
 
 @app.command()
@@ -346,23 +326,23 @@ def tables(
     With two machines, commits or environments: the first beside the second, and whether they really differ. With
     --lane, NumPy stays, to compare with. Exits with 1 if a result file cannot be used.
     """
-    from gpu_cookbook.render import tables as drawing
+    from gpu_cookbook.render import tables as building
     from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
 
     choose(workloads, (), lane)
     complaints = []
     try:
         stored = store.Store()
-        cells, complaints = stored.load()
-        cells = [cell for cell in cells if not workloads or cell["workload"] in workloads]
-        shown, pairs = store.select(cells, machines, commits, environments)
+        results, complaints = stored.load()
+        results = [each for each in results if not workloads or each.workload in workloads]
+        shown, pairs = store.select(results, machines, commits, environments)
     except store.StoreError as error:
         fail("\n".join([*complaints, str(error)]))
-    if lane and cells and not any(cell["lane"] == lane for cell in cells):
+    if lane and results and not any(each.lane == lane for each in results):
         fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet: compare --lane {lane} --save."]))
-    found = [table for pair in pairs for table in drawing.change(*(drawing.of_lane(side, lane) for side in pair))]
+    found = [table for pair in pairs for table in building.change(*(of_lane(side, lane) for side in pair))]
     if not pairs:
-        found = [*drawing.measured(shown, lane), *drawing.abilities()]
+        found = [*building.measured(shown, lane), *building.abilities()]
     write_tables(found, form)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
@@ -514,19 +494,19 @@ def counts(option, text, most, what):
     return sorted(found - {0})
 
 
-def write_tables(found, form):
-    from gpu_cookbook.render import tables as drawing
+def write_tables(found: Sequence[Any], form: TableFormat) -> None:
+    from gpu_cookbook.render import html_page, text
 
     if form is TableFormat.table:
         out = console()
-        out.print(drawing.terminal(found, out.width))
+        out.print(text.terminal(found, out.width))
     else:
-        write = {"markdown": drawing.as_markdown, "csv": drawing.as_csv, "json": drawing.as_json}
-        sys.stdout.write(write.get(form, drawing.as_html)(found))
+        write = {"markdown": text.as_markdown, "csv": text.as_csv, "json": text.as_json}
+        sys.stdout.write(write.get(form, html_page.as_html)(found))
 
 
-def writer_for(save, machine_name, resume, sizes):
-    """Where the cells are kept, if they are."""
+def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequence[str] | None) -> Any:
+    """Where the results are kept, if they are."""
     if not save:
         if machine_name or resume:
             fail("--machine and --resume belong to --save: gpu-cookbook compare --save …")
@@ -541,30 +521,32 @@ def writer_for(save, machine_name, resume, sizes):
         fail(str(error))
 
 
-def written(cells, form, out):
+def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
     """The comparison as text; a table as wide and in as many colours as the console ``out``."""
-    from gpu_cookbook.render import tables as drawing  # more imports than 'list' can afford
+    from gpu_cookbook.render import html_page, tables, text  # more imports than 'list' can afford
 
     if form is TableFormat.table:
-        with out.capture() as text:
-            out.print(drawing.terminal(drawing.compared(cells), out.width))
-        return text.get()
+        with out.capture() as captured:
+            out.print(text.terminal(tables.compared(results), out.width))
+        return captured.get()
     if form is TableFormat.markdown:
-        return drawing.as_markdown(drawing.compared(cells))
+        return text.as_markdown(tables.compared(results))
     if form is TableFormat.html:
-        from gpu_cookbook.render import html_page
-
-        return html_page.comparison(cells, html_page.facts_here())
-    return {"csv": report.as_csv, "json": report.as_json}[form](cells)
+        return html_page.comparison(results, html_page.facts_here())
+    return {"csv": format.as_csv, "json": format.as_json}[form]([record(each) for each in results])
 
 
-def warn_of_others():
+def cannot_write(path: Path, error: OSError) -> str:
+    return f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+
+
+def warn_of_others() -> None:
     busy = machine.cores_in_use()
     if busy > BUSY:
-        print(f"Other programs keep {busy:.1f} cores busy: what the CPU takes part in will be slower.", file=sys.stderr)
+        print(f"Other programs keep {busy:.1f} cores busy: CPU timings will be inflated.", file=sys.stderr)
 
 
-def sizes_of(workload, words):
+def sizes_of(workload: str, words: Sequence[str] | None) -> list[Size]:
     """The sizes that the words name, or those that suit this machine; in order."""
     if not words:
         return catalogue.default_sizes(workload)
@@ -575,17 +557,21 @@ def sizes_of(workload, words):
         size = int(match[1]) ** min(int(match[2] or 1), 64) if match else 0
         if not 0 < size < 2**63:
             examples = ", ".join(map(str, known))
-            fail(f"'{word}' is no size: a whole number from 1 on, as {examples}, 1_000_000 or 2**28.")
+            fail(f"'{word}' is an invalid size: expected a positive integer, such as {examples}, 1_000_000 or 2**28.")
         sizes.add(size)
     return sorted(sizes)
 
 
-def leave(cells, interrupted, strict=False):
-    """Ends with the exit code that the cells ask for, after a line of totals on standard error."""
-    counts = Counter(cell["status"] for cell in cells)
-    totals = ", ".join(f"{counts[status]} {status}" for status in ("ok", "failed", "refused", "skipped"))
-    print(f"{len(cells)} cells: {totals}{'; stopped early' if interrupted else ''}", file=sys.stderr)
+def leave(results: Sequence[Result], interrupted: bool, strict: bool = False) -> None:
+    """Ends with the exit code that the results ask for, after a line of totals on standard error.
+
+    ``strict``: a recipe of this environment that was skipped counts as a failure."""
+    counts = Counter(each.status for each in results)
+    totals = ", ".join(f"{counts[status]} {status}" for status in Status)
+    print(f"{len(results)} results: {totals}{'; stopped early' if interrupted else ''}", file=sys.stderr)
     if interrupted:
         raise typer.Exit(130)
-    if counts["failed"] or counts["refused"] or (strict and counts["skipped"]):
+    here = machine.environment()
+    missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in results)
+    if counts[Status.FAILED] or counts[Status.REFUSED] or missed:
         raise typer.Exit(1)

@@ -6,9 +6,8 @@ import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import quantiles
 from typing import Any
-
-import numpy as np
 
 from gpu_cookbook import catalogue, machine
 
@@ -71,7 +70,7 @@ class Timing:
     @classmethod
     def of(cls, samples: Sequence[float]) -> "Timing":
         """The median and the quartiles of seconds."""
-        q1, median, q3 = np.percentile(samples, (25, 50, 75)).tolist()
+        q1, median, q3 = quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else 3 * list(samples)
         return cls(median, q1, q3, len(samples), samples=tuple(samples))
 
     @property
@@ -117,6 +116,16 @@ class Crossing:
     size: int | None  # None: not even at the largest measured one
     measured_to: int
     everywhere: bool  # at every measured size
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was measured of a device before anything runs on it; or why that failed, which costs its results only."""
+
+    device: str | None = None
+    copy_bandwidth: float | None = None  # GB/s
+    cache_bytes: int | None = None
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -256,7 +265,7 @@ def judged(result: Result) -> Result:
         share = 100 * bandwidth / limit
         if bandwidth > READ_LIMIT * limit:
             reason = f"{bandwidth:,.0f} GB/s is more than this device can do: a copy on it runs at {limit:,.0f} GB/s"
-            return replace(result, status=Status.REFUSED, reason=reason)
+            return replace(result, status=Status.REFUSED, reason=reason, timings={})
     return replace(result, rates=replace(rates, bandwidth=bandwidth, share=share))
 
 

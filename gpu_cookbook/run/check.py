@@ -1,15 +1,21 @@
 """Whether a recipe is right, in this process: every layout and special value at the sizes where kernels go wrong."""
 
 import inspect
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+
+from gpu_cookbook.results import Size
+from gpu_cookbook.run.device import Device
 
 NEIGHBOUR = -7  # lies before and behind a slice that is written into; a NaN there would hide a sum or a product
 
 
-def steps(module, workload):
+def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable, Callable, Callable]:
     """(upload, function, wait, download) of a recipe. random_subset_mean has no arrays to upload."""
     return (
         getattr(module, "upload", lambda *arguments: arguments),
@@ -19,17 +25,17 @@ def steps(module, workload):
     )
 
 
-def round_trip(module, workload):
+def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
     """Host arrays in, host result out: the recipe's own function where it has one, else its steps."""
     upload, function, _, download = steps(module, workload)
     return getattr(module, "round_trip", lambda *inputs: download(function(*upload(*inputs))))
 
 
-def takes_out(function):
+def takes_out(function: Callable) -> bool:
     return "out" in inspect.signature(function).parameters
 
 
-def repeats(workload):
+def repeats(workload: ModuleType) -> bool:
     """Whether the work changes its input, so that the answer depends on how often it was done."""
     return "calls" in inspect.signature(workload.reference).parameters
 
@@ -37,16 +43,16 @@ def repeats(workload):
 class Expected:
     """The reference's answer, to compare results with. ``calls``: how often an in-place work was done."""
 
-    def __init__(self, workload, inputs, calls=1):
+    def __init__(self, workload: ModuleType, inputs: Sequence[Any], calls: int = 1) -> None:
         self.workload, self.inputs = workload, inputs
         options = {"calls": calls} if repeats(workload) else {}
         self.answer = np.asarray(workload.reference(*inputs, **options))
 
     @cached_property
-    def tolerance(self):
+    def tolerance(self) -> Any:
         return self.workload.tolerance(self.answer, *self.inputs)
 
-    def disagreement(self, result):
+    def disagreement(self, result: Any) -> str | None:
         """What is wrong with a result, in a line, or None."""
         result, expected = np.asarray(result), self.answer
         if result.shape != expected.shape:
@@ -81,7 +87,7 @@ def _equal(a, b):
         return all(pool.map(lambda part: np.array_equal(a[part], b[part]), parts))
 
 
-def variants(inputs):
+def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """(description, inputs): the same arrays as people hand them over, and with special values."""
     yield "", inputs
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
@@ -104,7 +110,9 @@ def variants(inputs):
             yield f"{value} in the input: ", special
 
 
-def check_size(module, workload, size, device, layouts=True):
+def check_size(
+    module: ModuleType, workload: ModuleType, size: Size, device: Device, layouts: bool = True
+) -> str | None:
     """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.run.device.
 
     ``layouts``: also with the layouts and special values that upload() and the kernel must take; most of the time.
@@ -144,6 +152,10 @@ def check_size(module, workload, size, device, layouts=True):
         fault = expected.disagreement(answer(inputs, out=out))
         if fault:
             return f"out=: {fault}"
+    if hasattr(module, "prepared"):
+        fault = check_prepared(module, workload, inputs, device)
+        if fault:
+            return f"prepared: {fault}"
     if layouts:
         fault = check_slices(module, workload, inputs)
         if fault:
@@ -156,7 +168,25 @@ def check_size(module, workload, size, device, layouts=True):
     return None
 
 
-def check_slices(module, workload, inputs):
+def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
+    """What is wrong with what prepared() returns, in a line, or None. It is called three times: what it does in place
+    must then have been done three times, and by prepared() itself not once."""
+    upload, _, wait, download = steps(module, workload)
+    arguments, options = upload(*inputs), {}
+    if takes_out(module.prepared):
+        (options["out"],) = upload(np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
+    replay = module.prepared(*arguments, **options)
+    for calls in (1, 2, 3):
+        result = replay()
+        wait(result)
+        expected = Expected(workload, inputs, calls if repeats(workload) else 1)
+        fault = expected.disagreement(download(result))
+        if fault:
+            return f"call {calls}: {fault}"
+    return "wait() returns before the device is done" if device.late(replay, wait) else None
+
+
+def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
     """What is wrong with slices of device arrays, in a line, or None. Their first address is no multiple of 16 bytes,
     which loads of vectors need, and what lies before and behind them is not the recipe's. A matrix is a slice that was
     reshaped: one that begins at another row would begin at such a multiple wherever its rows are as long.
@@ -209,7 +239,7 @@ def check_slices(module, workload, inputs):
     return None
 
 
-def reason(error):
+def reason(error: BaseException) -> str:
     """An exception as one line of a table."""
     lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
@@ -224,7 +254,7 @@ def _seeds(workload, size, answer):
     return None
 
 
-def check_refusals(module, workload):
+def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
     upload, function, wait, download = steps(module, workload)
 
@@ -248,6 +278,9 @@ def check_refusals(module, workload):
         faults.append(refusal(what, shapes, lambda inputs=inputs: work(*upload(*inputs))))
         if hasattr(module, "round_trip"):
             faults.append(refusal(f"round_trip: {what}", shapes, lambda inputs=inputs: module.round_trip(*inputs)))
+        if hasattr(module, "prepared"):
+            prepare = lambda inputs=inputs: module.prepared(*upload(*inputs))  # noqa: E731
+            faults.append(refusal(f"prepared: {what}", shapes, prepare))
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
@@ -261,7 +294,7 @@ def check_refusals(module, workload):
     return next(filter(None, faults), None)
 
 
-def in_another_dtype(array):
+def in_another_dtype(array: Any) -> Any:
     """The same array where it is, in a dtype that no recipe takes, as its framework makes it; None of a handle that
     hides its dtype, as engines of several processes have it."""
     kind = type(array).__module__.partition(".")[0]

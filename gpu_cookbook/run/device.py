@@ -3,8 +3,10 @@
 import os
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -17,27 +19,43 @@ LATE_SPIN = 0.1  # seconds: long beside the time slices of other processes that 
 
 
 class Unmeasurable(Exception):
-    """There is no such figure here; the message says why."""
+    """There is no such metric here; the message says why."""
+
+
+class Device(Protocol):
+    """What measuring asks of each kind."""
+
+    name: str
+
+    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool: ...
+
+    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]: ...
+
+    def free_bytes(self) -> int | None: ...
+
+    def copy_bandwidth(self) -> float: ...
+
+    def cache_bytes(self) -> int | None: ...
 
 
 class Host:
     """The CPU. The host's clock is the only one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.name = machine.processor()
         self.cores = len(os.sched_getaffinity(0))
 
-    def late(self, call, wait):
+    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
         """Whether wait() returns before the device is done with call(). A CPU's results are compared instead."""
         return False
 
-    def device_times(self, call, wall):
+    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         raise Unmeasurable("the host's clock is the only one")
 
-    def free_bytes(self):
+    def free_bytes(self) -> int | None:
         return None
 
-    def copy_bandwidth(self):
+    def copy_bandwidth(self) -> float:
         """Bytes read and written a second by all cores together, each copying blocks of its own."""
         size = min(COPY_BYTES, machine.host_memory_free() // 8) // self.cores
         blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(self.cores)]
@@ -49,7 +67,7 @@ class Host:
                 times.append(time.perf_counter() - start)
         return 2 * size * self.cores / statistics.median(times)
 
-    def cache_bytes(self):
+    def cache_bytes(self) -> int | None:
         """The last-level caches of the cores that this process may use, each counted once."""
         caches = {}
         for core in os.sched_getaffinity(0):
@@ -64,12 +82,12 @@ class Host:
 class EveryGpu(Host):
     """All visible NVIDIA GPUs behind an engine: the host's clock is the only one that sees them all."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         gpus = machine.gpus()
         self.name = f"{len(gpus)} × {gpus[0].name}" if len(gpus) > 1 else gpus[0].name
 
-    def free_bytes(self):
+    def free_bytes(self) -> int | None:
         """The work is shared out evenly: the fullest GPU is the limit."""
         memory = machine.device_memory()
         return len(memory) * min(free for _, free in memory)
@@ -91,7 +109,7 @@ class Cuda:
     }
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         try:
             from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
         except ModuleNotFoundError:
@@ -120,7 +138,7 @@ class Cuda:
     def record(self):
         return self.stream.record(options=self.timed)
 
-    def late(self, call, wait):
+    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
         """Whether wait() returns before the device is done with call()."""
         self.device.sync()
         self.spin(LATE_SPIN)
@@ -132,7 +150,7 @@ class Cuda:
         self.device.sync()
         return late
 
-    def device_times(self, call, wall):
+    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         """Seconds a call, one for each batch of calls that were all in the queue before the first of them ran.
 
         ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
@@ -158,10 +176,10 @@ class Cuda:
                 break
         return times
 
-    def free_bytes(self):
+    def free_bytes(self) -> int | None:
         return machine.device_memory()[0][1]
 
-    def copy_bandwidth(self):
+    def copy_bandwidth(self) -> float:
         """Bytes read and written a second by a copy within the device's memory."""
         size = min(COPY_BYTES, self.free_bytes() // 4)
         source, target = (self.device.allocate(size, stream=self.stream) for _ in range(2))
@@ -170,7 +188,7 @@ class Cuda:
         times = self.device_times(lambda: source.copy_to(target, stream=self.stream), wall=1e-3)
         return 2 * size / statistics.median(times)
 
-    def cache_bytes(self):
+    def cache_bytes(self) -> int | None:
         return self.device.properties.l2_cache_size
 
 
@@ -189,7 +207,7 @@ class OpenCl:
     }
     """
 
-    def __init__(self, queue):
+    def __init__(self, queue: Any) -> None:
         import pyopencl as cl
 
         self.queue = queue
@@ -206,7 +224,7 @@ class OpenCl:
         self.rounds = int(self.rounds / took)  # a second
 
     @classmethod
-    def default(cls):
+    def default(cls) -> Self:
         """The device that the recipes take: a GPU where there is one."""
         import pyopencl as cl
 
@@ -217,7 +235,7 @@ class OpenCl:
     def spin(self, seconds):
         self.kernel(self.queue, (1,), (1,), np.int64(seconds * self.rounds), self.sink)
 
-    def late(self, call, wait):
+    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
         """Whether wait() returns before the device is done with call()."""
         import pyopencl as cl
 
@@ -231,7 +249,7 @@ class OpenCl:
         self.queue.finish()
         return late
 
-    def device_times(self, call, wall):
+    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         """Seconds a call: what 2 n calls take more than n calls, all of them in the queue before the first one runs.
 
         ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
@@ -269,7 +287,7 @@ class OpenCl:
         del results
         return enqueued, done
 
-    def free_bytes(self):
+    def free_bytes(self) -> int | None:
         import pyopencl as cl
 
         device = self.queue.device
@@ -277,7 +295,7 @@ class OpenCl:
             return machine.device_memory()[0][1]
         return device.global_mem_size
 
-    def copy_bandwidth(self):
+    def copy_bandwidth(self) -> float:
         """Bytes read and written a second by a copy within the device's memory; on a CPU by all cores, as Host has it,
         since PoCL copies with one."""
         import pyopencl as cl
@@ -291,5 +309,5 @@ class OpenCl:
         times = self.device_times(lambda: cl.enqueue_copy(self.queue, target, source), wall=0.1)
         return 2 * size / statistics.median(times)
 
-    def cache_bytes(self):
+    def cache_bytes(self) -> int | None:
         return self.queue.device.global_mem_cache_size

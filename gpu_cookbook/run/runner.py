@@ -1,4 +1,4 @@
-"""Runs recipes, each in a process of its own with a time limit, so that one that crashes costs its own cells only."""
+"""Runs recipes, each in a process of its own with a time limit: one that crashes costs its own results only."""
 
 import contextlib
 import json
@@ -10,13 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, Self
 
 import psutil
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Probe, Result, Size, Status, from_wire
 
-START_LIMIT = 300  # seconds to import, start engines and compile, before the first cell
+START_LIMIT = 300  # seconds to import, start engines and compile, before the first result
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray stops its own ones
 KILL_LIMIT = 5  # seconds: who is gone by then is stuck in the driver
@@ -28,52 +32,39 @@ GIVE_UP = {  # how long a client looks for an engine that went away, and is not 
 }
 
 
-def cell(recipe, size, status, reason=None, device=None, **figures):
-    """One cell as every output format has it."""
-    nvidia = machine.nvidia() if machine.is_gpu(device) else None
-    return {
-        "workload": recipe.workload,
-        "technique": recipe.technique,
-        "framework": recipe.framework,
-        "lane": recipe.lane,
-        "math": recipe.math or "IEEE",
-        "device": device,
-        "driver": nvidia and nvidia.driver,
-        "cuda": nvidia and ".".join(map(str, nvidia.cuda)),
-        "versions": machine.versions(recipe.packages) if device else None,
-        "size": size,
-        "status": status,
-        "reason": reason,
-        **figures,
-    }
-
-
-def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
-    """Yields a cell for each size as soon as it is there: ok, failed, refused or skipped.
+def run(
+    recipe: catalogue.Recipe,
+    action: str,
+    sizes: Sequence[Size],
+    probes: dict[str, Probe] | None = None,
+    started: Callable[[catalogue.Recipe, Size], None] = lambda recipe, size: None,
+) -> Iterator[Result]:
+    """Yields a result for each size as soon as it is there.
 
     Whatever ends the process early, the sizes that it leaves are failed, with the reason; where it leaves none, the
-    last one, since a recipe that crashes at its end is not safe to paste. ``started`` is called when the work on a size
-    begins.
+    last one, since a recipe that crashes at its end is not safe to paste. ``action``: check or measure. ``started`` is
+    called when the work on a size begins.
     """
     obstacle = machine.obstacle(recipe)
     if obstacle:
-        yield from (cell(recipe, size, "skipped", obstacle) for size in sizes)
+        yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
     machine.versions(recipe.packages)  # looked up now: not beside a worker that is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
-    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": probes}
-    left = [list(size) if isinstance(size, tuple) else size for size in sizes]
+    wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
+    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
+    left = list(sizes)
     device = last = ending = None
     with Process(job) as process:
         try:
             for message in process.messages(START_LIMIT, limit):
                 if "start" in message:
-                    started(recipe, message["start"])
+                    started(recipe, _size(message["start"]))
                 elif "device" in message:
                     device = message["device"]
-                elif "cell" in message:
-                    left.remove(message["cell"]["size"])
-                    found = cell(recipe, device=device, **message["cell"])
+                elif "result" in message:
+                    found = _with_conditions(from_wire(message["result"]), recipe, device)
+                    left.remove(found.size)
                     if left:
                         yield found
                     else:
@@ -84,18 +75,33 @@ def run(recipe, action, sizes, probes=None, started=lambda recipe, size: None):
             if last:
                 yield last
             raise
-    if last and last["status"] == "ok" and ending:
-        last |= {"status": "failed", "reason": f"right, but afterwards: {ending}"}
+    if last and last.ok and ending:
+        last = replace(last, status=Status.FAILED, reason=f"passed, then at exit: {ending}")
     if last:
         yield last
     for number, size in enumerate(left):
         reason = ending if number == 0 else f"not reached: {ending}"
-        yield cell(recipe, size, "failed", reason, device)
+        yield _with_conditions(Result.of(recipe, size, Status.FAILED, reason), recipe, device)
 
 
-def probe(recipes):
-    """{kind: {"device", "copy_bandwidth_gb_per_s", "cache_bytes"}} of the devices that these recipes run on here, or
-    {kind: {"failed": reason}}: that costs the cells on this device."""
+def _size(wire: Any) -> Size:
+    return tuple(wire) if isinstance(wire, list) else wire
+
+
+def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | None) -> Result:
+    """What this process knows of where it ran: the worker has the device's name."""
+    nvidia = machine.nvidia() if machine.is_gpu(device) else None
+    return replace(
+        result,
+        device=device,
+        driver=nvidia and nvidia.driver,
+        cuda=nvidia and ".".join(map(str, nvidia.cuda)),
+        versions=machine.versions(recipe.packages) if device else None,
+    )
+
+
+def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
+    """What is measured of each kind of device (host, cuda, opencl) that these recipes run on here."""
     runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
     kinds = ["host"]
     if machine.gpus() and runs_on - {"CPU"}:
@@ -107,16 +113,16 @@ def probe(recipes):
         with Process({"action": "probe", "kind": kind}) as process:
             for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
                 if "ending" in message:
-                    found.setdefault(kind, {"failed": message["ending"]})
+                    found.setdefault(kind, Probe(failed=message["ending"]))
                 else:
-                    found[kind] = message["probe"]
+                    found[kind] = Probe(**message["probe"])
     return found
 
 
-_running = set()
+_running: set["Process"] = set()
 
 
-def stop_all():
+def stop_all() -> None:
     """Ends every worker that another thread waits for."""
     for process in list(_running):
         process.kill()
@@ -128,12 +134,14 @@ class Process:
     ``cores``: the only ones it may use. ``gpus``: the only NVIDIA GPUs that it sees, by their indices.
     """
 
-    def __init__(self, job, cores=None, gpus=None):
+    def __init__(
+        self, job: dict[str, Any], cores: Sequence[int] | None = None, gpus: Sequence[int] | None = None
+    ) -> None:
         self.job = job
         self.cores = cores
         self.gpus = gpus
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
@@ -158,7 +166,7 @@ class Process:
             stdin.write(json.dumps(self.job).encode())
         return self
 
-    def messages(self, first_limit, limit):
+    def messages(self, first_limit: float, limit: float) -> Iterator[dict[str, Any]]:
         """The worker's messages; then {"ending": reason} if it ended in another way than it should."""
         buffer = b""
         deadline = time.monotonic() + first_limit
@@ -166,7 +174,7 @@ class Process:
         while True:
             ready, _, _ = select.select([self.pipe], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                yield {"ending": f"no end after {limit if measuring else first_limit} s: stopped"}
+                yield {"ending": f"timed out after {limit if measuring else first_limit} s"}
                 return
             block = os.read(self.pipe.fileno(), 65536)
             if not block:
@@ -174,19 +182,19 @@ class Process:
             *lines, buffer = (buffer + block).split(b"\n")
             for line in lines:
                 message = json.loads(line)
-                if {"cell", "device", "engine", "imported"} & message.keys():
+                if {"result", "device", "engine", "imported"} & message.keys():
                     measuring = True
                 deadline = time.monotonic() + (limit if measuring else first_limit)
                 yield message
         try:
             code = self.popen.wait(END_LIMIT)
         except subprocess.TimeoutExpired:
-            yield {"ending": f"did not end within {END_LIMIT} s of its last result: stopped"}
+            yield {"ending": f"did not exit within {END_LIMIT} s of its last result: stopped"}
         else:
             if code:
                 yield {"ending": self._reason(code)}
 
-    def _reason(self, code):
+    def _reason(self, code: int) -> str:
         if code == -signal.SIGKILL:
             return "killed from outside, as the system does when memory runs out"
         if code < 0:
@@ -195,20 +203,20 @@ class Process:
             lines = [line.strip() for line in errors if line.strip()]
         return lines[-1][:300] if lines else f"ended with exit code {code}"
 
-    def family(self):
+    def family(self) -> Iterator[psutil.Process]:
         """The worker and all that came of it, also in sessions of their own or orphaned: they inherited the folder."""
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(MARK) == self.folder:
                     yield process
 
-    def kill(self):
+    def kill(self) -> None:
         # multiprocessing's trackers end by themselves, once they have freed the shared memory of those who are gone.
         _end(lambda: [process for process in self.family() if "resource_tracker" not in " ".join(_command(process))])
         psutil.wait_procs(list(self.family()), timeout=3)
         _end(self.family)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.popen.wait(KILL_LIMIT)
@@ -218,7 +226,7 @@ class Process:
 
 
 @contextlib.contextmanager
-def _only(cores):
+def _only(cores: Sequence[int] | None) -> Iterator[None]:
     """What this thread starts may use these cores only."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
@@ -228,7 +236,7 @@ def _only(cores):
         os.sched_setaffinity(0, before)
 
 
-def _end(family):
+def _end(family: Callable[[], Any]) -> None:
     """Kills all of a family, and those whom they started before they were killed."""
     deadline = time.monotonic() + KILL_LIMIT
     while (processes := list(family())) and time.monotonic() < deadline:
@@ -238,14 +246,14 @@ def _end(family):
         time.sleep(0.01)
 
 
-def _command(process):
+def _command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
     except psutil.Error:
         return []
 
 
-def environment(folder):
+def environment(folder: str) -> dict[str, str]:
     """The environment of a recipe: ours, with the caches of compiled kernels in an empty folder, so that a first result
     is the same on every day; nvcc on PATH where there is one; and nothing sent to anyone."""
     settings = dict(os.environ)

@@ -4,9 +4,9 @@ A job is a JSON object on standard input: ``action`` check or measure with ``pat
 with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
 ``address``; or probe with ``kind``.
 
-A line is {"device": name}, {"start": size} before a cell and {"cell": {…}} after it, or {"probe": {…}}; of scale
+A line is {"device": name}, {"start": size} before a result and {"result": {…}} after it, or {"probe": {…}}; of scale
 {"engine": {…}}, {"answer": {…}} of each problem and {"cost": {…}}; of join {"imported": framework} and {"behind": {…}};
-and {"ending": reason} where something else than a cell failed.
+and {"ending": reason} where something else than a result failed.
 """
 
 import time
@@ -18,42 +18,30 @@ NUMPY_IMPORT = time.perf_counter() - start
 
 import contextlib  # noqa: E402
 import ctypes  # noqa: E402
-import importlib  # noqa: E402
-import importlib.util  # noqa: E402
 import inspect  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import traceback  # noqa: E402
+from collections.abc import Callable, Mapping  # noqa: E402
+from dataclasses import asdict, replace  # noqa: E402
+from functools import partial  # noqa: E402
 from pathlib import Path  # noqa: E402
+from types import ModuleType  # noqa: E402
+from typing import Any  # noqa: E402
 
 from gpu_cookbook import catalogue, machine  # noqa: E402
+from gpu_cookbook.results import Probe, Result, Size, Status, judged, to_wire  # noqa: E402
 from gpu_cookbook.run import engines, measure  # noqa: E402
 from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
-from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
+from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
+from gpu_cookbook.run.loader import Loader  # noqa: E402
+
+Say = Callable[..., None]  # sends a message with these keys
 
 
-class Loader:
-    """A recipe's module in two steps, so that importing the framework is timed apart from running the file."""
-
-    def __init__(self, recipe):
-        self.recipe = recipe
-
-    def imports(self):
-        for name in self.recipe.imports:
-            with contextlib.suppress(ModuleNotFoundError):  # an object of a module: executing the file imports it
-                importlib.import_module(name)
-
-    def execute(self):
-        spec = importlib.util.spec_from_file_location(self.recipe.module, self.recipe.path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[self.recipe.module] = module  # processes that the recipe starts find its functions by this name
-        spec.loader.exec_module(module)
-        return module
-
-
-def device_of(recipe, module, workload):
+def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType) -> Device:
     """The device that the recipe computes on."""
     if recipe.runs_on == "every NVIDIA GPU":
         return EveryGpu()
@@ -65,82 +53,94 @@ def device_of(recipe, module, workload):
     return Host()
 
 
-def probe_of(device, probes):
-    """What was measured of that device: {"copy_bandwidth_gb_per_s": …, "cache_bytes": …}; Unmeasurable if it failed."""
+def probe_of(device: Device, probes: Mapping[str, Probe]) -> Probe:
+    """What was measured of that device; Unmeasurable if it failed."""
     kind = {Cuda: "cuda", EveryGpu: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
-    if kind == "opencl" and probes.get("cuda", {}).get("device") == device.name:
+    if kind == "opencl" and "cuda" in probes and probes["cuda"].device == device.name:
         kind = "cuda"  # the same GPU; OpenCL names a smaller cache of it, CUDA the last one
     probe = probes[kind]
-    if "failed" in probe:
-        raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe['failed']}")
+    if probe.failed:
+        raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe.failed}")
     count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
-    return {name: probe[name] and count * probe[name] for name in ("copy_bandwidth_gb_per_s", "cache_bytes")}
+    cache = probe.cache_bytes and count * probe.cache_bytes
+    return replace(probe, copy_bandwidth=count * probe.copy_bandwidth, cache_bytes=cache)
 
 
-def outcome(work, size):
-    """The cell that ``work(size)`` makes: the figures that it returns, and how it went."""
+def outcome(work: Callable[[Any], dict[str, Any]], problem: Any) -> dict[str, Any]:
+    """What ``work(problem)`` measured of a problem of scale, and how it went."""
     try:
-        return {"size": size, "status": "ok", "reason": None} | (work(size) or {})
-    except measure.Refused as error:
-        return {"size": size, "status": "refused", "reason": str(error)}
-    except (measure.Wrong, Unmeasurable) as error:
-        return {"size": size, "status": "failed", "reason": str(error)}
-    except Exception as error:  # a recipe may raise anything: that is its cell's outcome
-        traceback.print_exc()
-        return {"size": size, "status": "failed", "reason": reason(error)}
+        return {"status": "ok", "reason": None} | work(problem)
+    except Exception as error:  # a recipe may raise anything: that is its row's outcome
+        return {"status": "failed", "reason": _reason(error)}
 
 
-def probe(kind):
+def attempt(work: Callable[[], Result], result: Result) -> Result:
+    """What ``work()`` makes of the result; failed, with the reason, where it raises."""
+    try:
+        return work()
+    except Exception as error:  # a recipe may raise anything: that is its result's outcome
+        return replace(result, status=Status.FAILED, reason=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, (measure.Wrong, Unmeasurable)):
+        return str(error)
+    traceback.print_exc()
+    return reason(error)
+
+
+def probe(kind: str) -> Probe:
     device = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]()
-    return {
-        "device": device.name,
-        "copy_bandwidth_gb_per_s": device.copy_bandwidth() / 1e9,
-        "cache_bytes": device.cache_bytes(),
-    }
+    return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
-def run(job, say):
+def run(job: Mapping[str, Any], say: Say) -> None:
+    """Checks or measures a recipe at each size."""
     recipe = catalogue.read(Path(job["path"]))
     workload = catalogue.workload_module(recipe.workload)
     checking = job["action"] == "check"
     sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
+    probes = {kind: Probe(**each) for kind, each in (job["probes"] or {}).items()}
     memory_base = measure.device_memory_used() if machine.gpus() and recipe.runs_on != "CPU" else None
 
     with contextlib.ExitStack() as engine:
         say(start=sizes[0])
         module, first = measure.first_result(Loader(recipe), workload, engine)
-        for figure in ("first_result_s", "first_import_s"):
-            first[figure] += NUMPY_IMPORT
+        first = replace(first, total=first.total + NUMPY_IMPORT, imports=first.imports + NUMPY_IMPORT)
         device = device_of(recipe, module, workload)
         say(device=device.name)
 
-        def check(size):
+        def checked(size: Size) -> Result:
             fault = check_size(module, workload, size, device, layouts=checking)
             if not fault and size == workload.EDGE_SIZES[-1]:
                 fault = check_refusals(module, workload)
             if fault:
                 raise measure.Wrong(fault)
+            return blank(size)
 
-        def figures(size):
+        def measured(size: Size) -> Result:
             obstacle = measure.does_not_fit(workload, size, device)
             if obstacle:
-                return {"status": "skipped", "reason": obstacle}
-            probe = probe_of(device, job["probes"])
-            values = measure.measure(module, workload, size, device, memory_base)
-            measure.judge(values, workload, size, probe)
-            return values | (first if size == sizes[0] else {})
+                return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
+            probe = probe_of(device, probes)
+            result = replace(blank(size), copy_bandwidth=probe.copy_bandwidth, cache_bytes=probe.cache_bytes)
+            result = judged(measure.measure(module, workload, result, device, memory_base))
+            return replace(result, first=first) if size == sizes[0] and result.ok else result
+
+        def blank(size: Size) -> Result:
+            return replace(Result.of(recipe, size, Status.OK), device=device.name)
 
         if not checking:
             for size in workload.EDGE_SIZES:
-                cell = outcome(check, size)
-                if cell["status"] != "ok":
-                    fault = f"wrong at {workload.label(size)}: {cell['reason']}"
+                edge = attempt(partial(checked, size), blank(size))
+                if not edge.ok:
+                    fault = f"wrong at {workload.label(size)}: {edge.reason}"
                     for wanted in sizes:
-                        say(cell=cell | {"size": wanted, "reason": fault})
+                        say(result=to_wire(replace(blank(wanted), status=Status.FAILED, reason=fault)))
                     return
         for size in sizes:
             say(start=size)
-            say(cell=outcome(check if checking else figures, size))
+            say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
 
 
 def scale(job, say):
@@ -233,7 +233,7 @@ def main():
 
         try:
             if job["action"] == "probe":
-                say(probe=probe(job["kind"]))
+                say(probe=asdict(probe(job["kind"])))
             elif job["action"] == "scale":
                 scale(job, say)
             elif job["action"] == "join":

@@ -1,4 +1,4 @@
-"""Cells in asv's own result files, under the names of the suite in benchmarks/: written and read through asv's classes.
+"""Results in asv's own files, under the names of the suite in benchmarks/: written and read through asv's classes.
 
 ``compare --save`` writes here what ``asv run`` would, in a fraction of the time; ``tables`` reads what either wrote.
 """
@@ -11,41 +11,38 @@ import itertools
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import gpu_cookbook.kernels
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.results import FirstResult, Metric, Origin, Result, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import conditions
+from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
+from gpu_cookbook.store.conditions import Conditions
 
-# The benchmarks of a workload's class -> the figure of a cell, and what asv's statistics of it are called there.
-TIMED = {"time_resident": "resident", "track_device_time": "device", "time_transfer": "transfer"}
-CODE = ("recipes", "kernels", "gpu_cookbook")  # what a figure depends on
-SCALARS = {"track_first_result": "first_result_s", "track_peak_device_memory": "peak_device_memory_bytes"}
-COPYING = "device_copy_bandwidth_gb_per_s"
-STATISTICS = {
-    "q_25": "q1_s",
-    "q_75": "q3_s",
-    "repeat": "samples",
-    "ci_99_a": "ci99_a_s",
-    "ci_99_b": "ci99_b_s",
+TIMED = {  # the benchmarks of a workload's class, and the metric of each
+    "time_resident": Metric.RESIDENT,
+    "time_prepared": Metric.PREPARED,
+    "track_device_time": Metric.DEVICE,
+    "time_transfer": Metric.TRANSFER,
 }
-
-
-class StoreError(OSError):
-    """Results cannot be stored or found; the message says what to do."""
+SCALARS = {"track_first_result": Metric.FIRST, "track_peak_device_memory": Metric.MEMORY}
+CONDITIONS = "track_conditions"
 
 
 class Store:
     """The results under benchmarks/results of a clone."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         from asv import config, repo
 
         self.root = _root()
@@ -59,21 +56,20 @@ class Store:
             raise StoreError(f"Stored results belong to commits, and {self.root} is no git repository with one.")
         self.repo = repo.get_repo(self.config)
 
-    def load(self):
-        """(cells, complaints): every stored cell with its machine, commit, environment and whether it is stale; and a
-        line for each file that cannot be used."""
+    def load(self) -> tuple[list[Result], list[str]]:
+        """Every stored result, with its origin; and a line for each file that cannot be used."""
         known = conditions.read(self.folder)
-        cells, complaints = [], []
+        results, complaints = [], []
         for path in sorted(self.folder.glob("*/*.json")):
             if path.name == "machine.json":
                 continue
             try:
-                cells += self._read(path, known)
+                results += self._read(path, known)
             except Exception as error:  # whatever a broken file does to asv's reader: the others are shown
                 complaints.append(f"{path.relative_to(self.root)}: {_first_line(error)}")
-        return cells, complaints
+        return results, complaints
 
-    def _read(self, path, known):
+    def _read(self, path: Path, known: Mapping[int, Conditions]) -> list[Result]:
         from asv import results, util
 
         try:
@@ -81,27 +77,33 @@ class Store:
         except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise StoreError(f"not a result file of asv, or cut off ({_first_line(error)})") from error
         changed = changed_since(self.root, stored.commit_hash)
-        date = int(stored.date)
-        cells = {}
+        found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
             if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
-                self._fill(cells, stored, name, workload, benchmark, known)
+                self._fill(found, stored, name, workload, benchmark)
         measured = max(map(int, stored.started_at.values()))
-        for cell in cells.values():
-            recipe = _recipe(cell["workload"], cell["technique"])
-            cell |= {
-                "machine": path.parent.name,
-                "commit": stored.commit_hash,
-                "environment": stored.env_name,
-                "measured_at": (date, measured),
-                "date": time.strftime("%Y-%m-%d", time.gmtime(measured / 1000)),
-                "stale": recipe is None or bool(changed & sources(recipe)),
-            }
-        return [_judged(cell) for cell in cells.values() if cell["status"]]
+        origin = Origin(
+            machine=path.parent.name,
+            commit=stored.commit_hash,
+            environment=stored.env_name,
+            date=time.strftime("%Y-%m-%d", time.gmtime(measured / 1000)),
+            order=(int(stored.date), measured),
+        )
+        environment = _environment_of(stored.env_name)
+        results = []
+        for key, parts in found.items():
+            recipe = catalogue.find(*key[:2])
+            stale = recipe is None or bool(changed & sources(recipe))
+            if result := parts.result(key, known, environment):
+                # asv run holds no result against what the device can do: what compare refuses is refused here.
+                results.append(judged(replace(result, origin=replace(origin, stale=stale))))
+        return results
 
-    def _fill(self, cells, stored, name, workload, benchmark, known):
-        """Adds one benchmark's values to the cells that they belong to."""
+    def _fill(
+        self, found: dict[tuple[str, str, Size], "_Parts"], stored: Any, name: str, workload: str, benchmark: str
+    ) -> None:
+        """Adds one benchmark's values to the results that they belong to."""
         params = stored.get_result_params(name)
         values = stored.get_result_value(name, params)
         statistics = stored.get_result_stats(name, params)
@@ -109,36 +111,61 @@ class Store:
         for param, value, stats in zip(itertools.product(*params), values, statistics, strict=True):
             technique, *size = map(ast.literal_eval, param)
             size = size[0] if size else first_size  # the first result is the recipe's, shown with its first size
-            cell = cells.setdefault((workload, technique, size), _empty(workload, technique, size))
-            if benchmark == "track_conditions":
-                if value in known:
-                    _apply(cell, known[value])
+            parts = found.setdefault((workload, technique, size), _Parts())
+            if benchmark == CONDITIONS:
+                parts.conditions = value
             elif value is None:
-                cell["status"] = "failed"  # whatever else went well
+                parts.failed = True  # whatever else went well
             elif not math.isnan(value):
-                cell["status"] = cell["status"] or "ok"
                 if benchmark in SCALARS:
-                    cell[SCALARS[benchmark]] = value
+                    parts.scalars[SCALARS[benchmark]] = value
                 elif benchmark in TIMED:
-                    figure = TIMED[benchmark]
-                    cell[f"{figure}_s"] = value
-                    for key, ours in STATISTICS.items():
-                        cell[f"{figure}_{ours}"] = (stats or {}).get(key)
+                    parts.timings[TIMED[benchmark]] = _timing(value, stats or {})
 
 
-def _judged(cell):
-    """A cell of `asv run` has not been held against what the device can do: what compare refuses is refused here."""
-    if cell["status"] == "ok" and "resident_s" in cell:
-        probe = {"copy_bandwidth_gb_per_s": cell.get(COPYING), "cache_bytes": cell.get("device_cache_bytes")}
-        try:
-            measure.judge(cell, catalogue.workload_module(cell["workload"]), cell["size"], probe)
-        except measure.Refused as error:
-            cell |= {"status": "refused", "reason": str(error)}
-    return cell
+@dataclass
+class _Parts:
+    """What asv's files have of one result."""
+
+    timings: dict[Metric, Timing] = field(default_factory=dict)
+    scalars: dict[Metric, float] = field(default_factory=dict)
+    conditions: float | None = None  # the number of a line
+    failed: bool = False
+
+    def result(self, key: tuple[str, str, Size], known: Mapping[int, Conditions], environment: str) -> Result | None:
+        """None where nothing is known of it, not even a reason."""
+        workload, technique, size = key
+        recipe = catalogue.find(workload, technique)
+        under = known.get(self.conditions)
+        if not (self.failed or self.timings or self.scalars or under and under.status != Status.OK):
+            return None
+        result = Result(
+            workload=workload,
+            technique=technique,
+            framework=recipe.framework if recipe else technique,
+            lane=catalogue.lane_of(technique),
+            environment=environment,
+            size=size,
+            status=Status.FAILED if self.failed else Status.OK,
+            timings=self.timings,
+            first=FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
+            peak_memory=self.scalars.get(Metric.MEMORY),
+        )
+        return under.apply(result) if under else result
 
 
-def select(cells, machines=None, commits=None, environments=None):
-    """([cells], []), the newest of each machine and workload; or ([], [(before, after), …]) where two machines, commits
+def _timing(median: float, stats: Mapping[str, Any]) -> Timing:
+    ends = stats.get("ci_99_a"), stats.get("ci_99_b")
+    return Timing(median, stats.get("q_25"), stats.get("q_75"), stats.get("repeat"), None if None in ends else ends)
+
+
+def select(
+    results: Sequence[Result],
+    machines: Sequence[str] | None = None,
+    commits: Sequence[str] | None = None,
+    environments: Sequence[str] | None = None,
+) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
+    """(results, []), the newest of each machine and workload; or ([], [(before, after), …]) where two machines, commits
     or environments are named: a pair a machine, since two of them never stand for one another unasked.
 
     A StoreError names the known ones where nothing fits.
@@ -148,72 +175,68 @@ def select(cells, machines=None, commits=None, environments=None):
         if len(wanted) > 2:
             raise StoreError(f"--{key} may be given twice at most, to compare two.")
         for word in wanted:
-            if not any(_fits(cell, key, word) for cell in cells):
-                known = sorted({cell[key][:8] if key == "commit" else cell[key] for cell in cells})
+            if not any(_fits(each, key, word) for each in results):
+                known = sorted({_of(each, key)[:8] if key == "commit" else _of(each, key) for each in results})
                 there = f"There are: {', '.join(known)}." if known else "None are stored yet: compare --save."
                 raise StoreError(f"No results of {key} '{word}'. {there}")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Compare two of one kind: --{' and --'.join(double)} were both given twice.")
     sides = [
-        _newest(cells, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
+        _newest(results, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
         for side in range(2)
     ]
     if not double:
         return sides[0], []
     if double == ["machine"]:
-        return [], [tuple(sides)]
-    both = sorted({cell["machine"] for cell in sides[0]} & {cell["machine"] for cell in sides[1]})
+        return [], [(sides[0], sides[1])]
+    both = sorted({each.origin.machine for each in sides[0]} & {each.origin.machine for each in sides[1]})
     if not both:
         raise StoreError("No machine has results of both.")
-    return [], [tuple([cell for cell in side if cell["machine"] == name] for side in sides) for name in both]
+    before, after = ([[each for each in side if each.origin.machine == name] for name in both] for side in sides)
+    return [], list(zip(before, after, strict=True))
 
 
-def _fits(cell, key, word):
-    return cell[key].startswith(word) if key == "commit" else cell[key] == word
+def _of(result: Result, key: str) -> str:
+    return getattr(result.origin, key)
 
 
-def _newest(cells, wanted):
-    """Of each machine and workload what belongs to the newest commit; of its environments, the one with most figures,
-    or else the last one."""
-    mine = [cell for cell in cells if all(_fits(cell, key, word) for key, word in wanted.items())]
-
-    def run(cell):
-        return cell["machine"], cell["workload"], cell["commit"], cell["environment"]
-
-    figures = Counter(run(cell) for cell in mine if cell["status"] == "ok")
-    best = {}
-    for cell in mine:
-        date, measured = cell["measured_at"]
-        rank = (date, figures[run(cell)], measured, run(cell))
-        best[run(cell)[:2]] = max(rank, best.get(run(cell)[:2], rank))
-    return [cell for cell in mine if run(cell) == best[run(cell)[:2]][-1]]
+def _fits(result: Result, key: str, word: str) -> bool:
+    if key == "commit":
+        return result.origin.commit.startswith(word)
+    return word == _of(result, key) or (key == "environment" and word == result.environment)
 
 
-def _empty(workload, technique, size):
-    recipe = _recipe(workload, technique)
-    about = {"framework": recipe.framework if recipe else technique, "lane": catalogue.lane_of(technique)}
-    unknown = dict.fromkeys(("math", "device", "driver", "cuda", "clock", "versions", "status", "reason"))
-    return {"workload": workload, "technique": technique, "size": size, **about, **unknown}
+def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
+    """Of each machine, environment and workload what belongs to the newest commit; of asv's environments there, the one
+    with most results, or else the last one."""
+    mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
+
+    def place(each: Result) -> tuple[str, str, str]:
+        return each.origin.machine, each.environment, each.workload
+
+    def run(each: Result) -> tuple[str, ...]:
+        return *place(each), each.origin.commit, each.origin.environment
+
+    counts = Counter(run(each) for each in mine if each.ok)
+    best: dict[tuple[str, str, str], tuple] = {}
+    for each in mine:
+        commit_date, measured = each.origin.order
+        rank = (commit_date, counts[run(each)], measured, run(each))
+        best[place(each)] = max(rank, best.get(place(each), rank))
+    return [each for each in mine if run(each) == best[place(each)][-1]]
 
 
-def _apply(cell, found):
-    """The conditions of a line of conditions.jsonl, as a cell has them."""
-    recipe = _recipe(cell["workload"], cell["technique"])
-    wanted = ("python", *sorted(recipe.packages if recipe else found["versions"]))
-    cell |= {key: found[key] for key in ("device", "driver", "cuda", "clock", "math")}
-    cell[COPYING] = found["copy_bandwidth_gb_per_s"]
-    cell["device_cache_bytes"] = found["cache_bytes"]
-    versions = (found["versions"][module] for module in wanted if module in found["versions"])
-    cell["versions"] = ", ".join(dict.fromkeys(versions))
-    if found["status"] != "ok":
-        cell |= {"status": found["status"], "reason": found["reason"]}
+def _environment_of(asv_name: str) -> str:
+    """Ours, of asv's name of it: existing-py3.12-rapids."""
+    last = asv_name.rpartition("-")[2]
+    return last if last in catalogue.environments() else machine.MAIN
 
 
 class Writer:
-    """Adds cells to the file of this machine, commit and environment, each as soon as it is measured."""
+    """Adds results to the file of this machine, commit and environment, each as soon as it is measured."""
 
-    def __init__(self, store, machine_name=None, resume=False):
+    def __init__(self, store: Store, machine_name: str | None = None, resume: bool = False) -> None:
         """``resume``: keeps the stored sizes of a recipe that are not measured again; else they are forgotten, as they
         may come from other versions."""
         from asv import environment
@@ -239,18 +262,20 @@ class Writer:
         # and another one after the clone has moved.
         self.python = ".".join(map(str, sys.version_info[:2]))
         self.environment = environment.get_env_name("existing", self.python, {}, {})
+        if machine.environment() != machine.MAIN:
+            self.environment += f"-{machine.environment()}"
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
         self._results()  # found out now, not after the measuring
         self.measured = set()  # (workload, technique) of this run
 
-    def refuse_what_is_not_committed(self):
+    def refuse_what_is_not_committed(self) -> None:
         root = self.store.root
         if git(root, "status", "--porcelain", "--", *CODE) or git(root, "rev-parse", "HEAD") != self.commit:
-            raise StoreError(f"A stored figure belongs to a commit: commit {', '.join(CODE)} first, then measure.")
+            raise StoreError(f"A stored result belongs to a commit: commit {', '.join(CODE)} first, then measure.")
 
-    def _refuse_another_installation(self):
+    def _refuse_another_installation(self) -> None:
         root = self.store.root
         for folder, package in zip(CODE, (gpu_cookbook.recipes, gpu_cookbook.kernels, gpu_cookbook), strict=True):
             installed = Path(next(iter(package.__path__)))
@@ -261,22 +286,21 @@ class Writer:
                         f"The gpu-cookbook that runs is not the one of {root}: pip install --editable {root}"
                     )
 
-    def done(self):
-        """The cells of this commit, machine and environment that are measured, with these versions of everything."""
-        cells, _ = self.store.load()
+    def done(self) -> dict[tuple[str, str, Size], Result]:
+        """The results of this commit, machine and environment that are measured, with these versions of everything."""
+        results, _ = self.store.load()
         mine = (self.machine.machine, self.commit, self.environment)
         return {
-            (cell["workload"], cell["technique"], cell["size"]): cell
-            for cell in cells
-            if (cell["machine"], cell["commit"], cell["environment"]) == mine
-            and cell["status"] == "ok"
-            and cell.get(COPYING)  # compare's own: asv run has no copy bandwidth beside it
-            and "resident_s" in cell
-            and cell["versions"] == machine.versions(_recipe(cell["workload"], cell["technique"]).packages)
+            each.key: each
+            for each in results
+            if (each.origin.machine, each.origin.commit, each.origin.environment) == mine
+            and each.value(Metric.RESIDENT) is not None
+            and each.copy_bandwidth  # compare's own: asv run has no copy bandwidth beside it
+            and each.versions == machine.versions(catalogue.find(each.workload, each.technique).packages)
         }
 
-    def add(self, recipe, cell, samples):
-        """Stores one cell. ``samples``: {figure: seconds of each call}, from which asv computes its statistics.
+    def add(self, recipe: Recipe, result: Result) -> None:
+        """Stores one result; asv computes its statistics from the samples.
 
         One that was skipped leaves what was measured before, as where a GPU is not visible for once.
         """
@@ -285,16 +309,16 @@ class Writer:
         sizes = catalogue.workload_module(recipe.workload).SIZES
         with self._locked():
             stored = self._results()
-            if cell["status"] == "skipped" and self._has(stored, recipe, cell["size"]):
+            if result.status == Status.SKIPPED and self._has(stored, recipe, result.size):
                 return
             if key not in self.measured and not self.resume:
                 for size in sizes:
-                    self._put_all(stored, recipe, {"size": size, "status": "skipped"}, {}, math.nan)
+                    self._put_all(stored, recipe, Result.of(recipe, size, Status.SKIPPED), math.nan)
             self.measured.add(key)
-            self._put_all(stored, recipe, cell, samples, conditions.record(self.store.folder, cell))
+            self._put_all(stored, recipe, result, conditions.record(self.store.folder, result))
             self._save(stored)
 
-    def _has(self, stored, recipe, size):
+    def _has(self, stored: Any, recipe: Recipe, size: Size) -> bool:
         name = f"workloads.{recipe.workload}.time_resident"
         if name not in stored.get_all_result_keys():
             return False
@@ -303,40 +327,49 @@ class Writer:
         value = stored.get_result_value(name, params)[index]
         return value is not None and not math.isnan(value)
 
-    def _put_all(self, stored, recipe, cell, samples, number):
-        """Every figure of a cell, and the number of its conditions."""
-        self._put(stored, recipe, "track_conditions", cell, number)
-        for benchmark, figure in TIMED.items():
-            self._put(stored, recipe, benchmark, cell, cell.get(f"{figure}_s"), samples.get(figure))
-        for benchmark, figure in SCALARS.items():
+    def _put_all(self, stored: Any, recipe: Recipe, result: Result, number: float) -> None:
+        """Every metric of a result, and the number of its conditions."""
+        self._put(stored, recipe, CONDITIONS, result, number)
+        for benchmark, metric in TIMED.items():
+            timing = result.timings.get(metric) if result.ok else None
+            self._put(stored, recipe, benchmark, result, timing and timing.median, timing and timing.samples)
+        for benchmark, metric in SCALARS.items():
             # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
-            first = cell["size"] == catalogue.workload_module(recipe.workload).SIZES[0]
-            if benchmark != "track_first_result" or figure in cell or first:
-                self._put(stored, recipe, benchmark, cell, cell.get(figure))
+            first = result.size == catalogue.workload_module(recipe.workload).SIZES[0]
+            if metric != Metric.FIRST or result.first or first:
+                self._put(stored, recipe, benchmark, result, result.value(metric))
 
-    def _put(self, stored, recipe, benchmark, cell, value, samples=None):
+    def _put(
+        self,
+        stored: Any,
+        recipe: Recipe,
+        benchmark: str,
+        result: Result,
+        value: float | None,
+        samples: Sequence[float] | None = None,
+    ) -> None:
         from asv import runner
 
         described = self.benchmarks.get(f"workloads.{recipe.workload}.{benchmark}")
         if described is None:  # random_subset_mean has no transfer
             return
-        wanted = [repr(recipe.technique), *([repr(cell["size"])] if len(described["params"]) == 2 else [])]
+        wanted = [repr(recipe.technique), *([repr(result.size)] if len(described["params"]) == 2 else [])]
         combinations = list(itertools.product(*described["params"]))
         index = combinations.index(tuple(wanted))
         empty = [math.nan] * len(combinations)
         if value is None:  # asv has null for what failed, NaN for what does not run or is not measured
-            value = None if cell["status"] in ("failed", "refused") else math.nan
-        result = runner.BenchmarkResult(
+            value = None if result.wrong else math.nan
+        entry = runner.BenchmarkResult(
             result=[*empty[:index], value, *empty[index + 1 :]],
-            samples=[samples if i == index else None for i in range(len(empty))],
+            samples=[list(samples or ()) or None if i == index else None for i in range(len(empty))],
             number=[1 if i == index and samples else None for i in range(len(empty))],
             errcode=0,
             stderr="",
             profile=None,
         )
-        stored.add_result(described, result, selected_idx={index})
+        stored.add_result(described, entry, selected_idx={index})
 
-    def _results(self):
+    def _results(self) -> Any:
         from asv import results
 
         params = dict(self.machine.__dict__) | {"python": self.python}
@@ -352,7 +385,7 @@ class Writer:
             ) from error
         return stored
 
-    def _save(self, stored):
+    def _save(self, stored: Any) -> None:
         """Each file in one step: whoever is killed here leaves the old one or the new one."""
         from asv import util
 
@@ -366,7 +399,7 @@ class Writer:
                 file.replace(target)
 
     @contextlib.contextmanager
-    def _locked(self):
+    def _locked(self) -> Iterator[None]:
         for folder in (self.store.folder, self.store.scratch):
             folder.mkdir(parents=True, exist_ok=True)
         with (self.store.scratch / "lock").open("w") as lock:
@@ -374,7 +407,7 @@ class Writer:
             yield
 
 
-def _root():
+def _root() -> Path:
     """The clone that the current folder is in."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
@@ -382,56 +415,5 @@ def _root():
     raise StoreError("Stored results are part of a clone of GPU Cookbook: run this inside of one.")
 
 
-def git(root, *arguments):
-    """What git prints; nothing if it fails."""
-    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-@cache
-def changed_since(root, commit):
-    """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
-    docstrings are none: a recipe's head may say what it was measured to do without being measured again.
-
-    StoreError, where there is no such commit."""
-    if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
-    names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
-    return frozenset(
-        name
-        for name in names
-        if not (root / name).exists()
-        or _code(name, git(root, "show", f"{commit}:{name}")) != _code(name, (root / name).read_text(encoding="utf-8"))
-    )
-
-
-def _code(name, text):
-    try:
-        tree = ast.parse(text) if name.endswith(".py") else None
-    except SyntaxError:  # somebody is writing it
-        tree = None
-    if tree is None:
-        return text.strip()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
-
-
-def sources(recipe):
-    """The files of the recipe, its workload and its kernels, as git names them."""
-    kernels = re.findall(r'"kernels" / "([^"]+)"', recipe.path.read_text(encoding="utf-8"))
-    folder = f"recipes/{recipe.workload}"
-    return {f"{folder}/{recipe.path.name}", f"{folder}/__init__.py", *(f"kernels/{name}" for name in kernels)}
-
-
-@cache
-def _recipe(workload, technique):
-    return next(
-        (r for r in catalogue.recipes() if (r.workload, r.technique) == (workload, technique)),
-        None,
-    )
-
-
-def _first_line(error):
+def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,58 +1,90 @@
-"""Under which conditions a cell was measured, and why it has no figures: what asv's files have no place for.
+"""Under which conditions a result was measured, and why it has no metrics: what asv's files have no place for.
 
 Each is a line of benchmarks/results/conditions.jsonl. asv stores its number, as the value of track_conditions, so that
 the two stay together whoever runs the suite.
 """
 
-import fcntl
 import hashlib
 import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Result, Status
+from gpu_cookbook.store import journal
 
 FILE = "conditions.jsonl"
 
 
-def record(folder, cell):
-    """The number of the line in ``folder`` that says under which conditions this cell ran; added if it is new."""
-    line = {
-        **{key: cell[key] for key in ("device", "driver", "cuda", "math", "status", "reason")},
-        "clock": machine.clock() if machine.is_gpu(cell["device"]) else None,
-        "copy_bandwidth_gb_per_s": cell.get("device_copy_bandwidth_gb_per_s"),
-        "cache_bytes": cell.get("device_cache_bytes"),
-        "versions": versions() if cell["device"] else {},
-    }
+@dataclass(frozen=True)
+class Conditions:
+    """One line."""
+
+    device: str | None
+    driver: str | None
+    cuda: str | None
+    math: str | None
+    status: str
+    reason: str | None
+    clock: str | None
+    copy_bandwidth_gb_per_s: float | None
+    cache_bytes: int | None
+    versions: dict[str, str] = field(default_factory=dict)  # of every framework installed, by its module
+
+    def apply(self, result: Result) -> Result:
+        """The result with what it was measured under; why it has no metrics, where it has none."""
+        recipe = catalogue.find(result.workload, result.technique)
+        wanted = ("python", *sorted(recipe.packages if recipe else self.versions))
+        versions = (self.versions[module] for module in wanted if module in self.versions)
+        result = replace(
+            result,
+            device=self.device,
+            driver=self.driver,
+            cuda=self.cuda,
+            clock=self.clock,
+            math=self.math,
+            copy_bandwidth=self.copy_bandwidth_gb_per_s,
+            cache_bytes=self.cache_bytes,
+            versions=", ".join(dict.fromkeys(versions)),
+        )
+        return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
+
+
+def record(folder: Path, result: Result) -> int:
+    """The number of the line in ``folder`` that says under which conditions this was measured; added if it is new."""
+    line = asdict(
+        Conditions(
+            device=result.device,
+            driver=result.driver,
+            cuda=result.cuda,
+            math=result.math,
+            status=str(result.status),
+            reason=result.reason,
+            clock=machine.clock() if machine.is_gpu(result.device) else None,
+            copy_bandwidth_gb_per_s=result.copy_bandwidth,
+            cache_bytes=result.cache_bytes,
+            versions=installed_versions() if result.device else {},
+        )
+    )
     text = json.dumps(line, ensure_ascii=False, sort_keys=True)
     number = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # 48 bits: a float64 holds them exactly
-    with (folder / FILE).open("a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        before = file.read()
-        if number not in {known for known, _ in _read(before.splitlines())}:
-            file.write("\n" if before and not before.endswith("\n") else "")  # a line that was cut off
-            file.write(json.dumps({"number": number})[:-1] + ", " + text[1:] + "\n")
+    entry = {"number": number} | json.loads(text)
+    journal.append(folder / FILE, entry, unless=lambda lines: any(line.get("number") == number for line in lines))
     return number
 
 
-def _read(lines):
-    for line in lines:
-        try:
-            entry = json.loads(line)
-            yield entry.pop("number"), entry
-        except (ValueError, KeyError, AttributeError, TypeError):
-            continue  # cut off: what refers to it is shown without conditions
+def read(folder: Path) -> dict[int, Conditions]:
+    """{number: conditions} of every line that has all of it. What refers to one that was cut off is shown without."""
+    names = {part.name for part in fields(Conditions)}
+    return {
+        line["number"]: Conditions(**{name: line[name] for name in names})
+        for _, line in journal.read(folder / FILE)
+        if line.keys() >= {"number", *names}
+    }
 
 
-def read(folder):
-    """{number: conditions} of every line that can be read."""
-    try:
-        with (folder / FILE).open(encoding="utf-8", errors="replace") as file:
-            return dict(_read(file))
-    except FileNotFoundError:
-        return {}
-
-
-def versions():
+def installed_versions() -> dict[str, Any]:
     """{module: 'distribution version, …'} of every framework that is installed, and of Python."""
     modules = sorted({package for recipe in catalogue.recipes() for package in recipe.packages})
     return {"python": machine.python_version()} | {

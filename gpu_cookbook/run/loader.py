@@ -1,0 +1,28 @@
+"""How a recipe's file becomes a module."""
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+from types import ModuleType
+
+from gpu_cookbook.catalogue import Recipe
+
+
+class Loader:
+    """A recipe's module in two steps, so that importing the framework is timed apart from running the file."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def imports(self) -> None:
+        for name in self.recipe.imports:
+            with contextlib.suppress(ModuleNotFoundError):  # an object of a module: executing the file imports it
+                importlib.import_module(name)
+
+    def execute(self) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(self.recipe.module, self.recipe.path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[self.recipe.module] = module  # processes that the recipe starts find its functions by this name
+        spec.loader.exec_module(module)
+        return module
