@@ -3,18 +3,18 @@
 All is measured on one machine at one commit, each in a process of its own. ``--save NAME`` keeps the table, of a
 machine of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at
 the same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown, and the ladders: from
-the first recipe that one writes to the fastest, with each step's gain, from the stored cells of that machine.
+the first recipe that one writes to the fastest, with each step's gain, from the stored results of that machine.
 
 A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
 ratio is the recipe's time over another time: less is better.
 """
 
 import itertools
-import json
 import multiprocessing
 import statistics
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
@@ -24,13 +24,16 @@ import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console
-from gpu_cookbook.render import tables
-from gpu_cookbook.render.report import digits, seconds
+from gpu_cookbook.render import tables, text
+from gpu_cookbook.render.format import STALE, digits, seconds
+from gpu_cookbook.results import Metric
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
-from gpu_cookbook.run.worker import Loader
+from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store import commits, journal
+from gpu_cookbook.store.commits import StoreError
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
@@ -38,7 +41,7 @@ EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
 IN_GRAPH = 50  # products, one after another: their launches are not in the time
 
-LADDERS = (  # (workload, size, figure, techniques)
+LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
     ("multiply", SMALL, "resident", ("numba", "numba_tuned")),
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
@@ -199,36 +202,36 @@ def alone(function, *arguments):
             print(f"{name}: {reason(error)}", file=sys.stderr)
 
 
-class Cells:
-    """The cells of gpu-cookbook compare, measured when they are asked for. ``known``: those that are there."""
+class Results:
+    """The results of gpu-cookbook compare, measured when they are asked for. ``known``: those that are there."""
 
     def __init__(self, known):
         self.probes = runner.probe(catalogue.recipes())
         self.known = dict(known)
 
-    def get(self, workload, technique, size, figure):
-        """The figure in seconds, or None with a word on standard error."""
+    def get(self, workload: str, technique: str, size: int, metric: str) -> float | None:
+        """The metric in seconds, or None with a word on standard error."""
         key = workload, technique, size
         if key not in self.known:
             print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
             (recipe,) = catalogue.choose([workload], [technique])
             (self.known[key],) = runner.run(recipe, "measure", [size], self.probes)
-            if self.known[key]["status"] != "ok":
-                print(f"  {self.known[key]['status']}: {self.known[key]['reason']}", file=sys.stderr)
-        return self.known[key].get(f"{figure}_s") if self.known[key]["status"] == "ok" else None
+            if not self.known[key].ok:
+                print(f"  {self.known[key].status}: {self.known[key].reason}", file=sys.stderr)
+        return self.known[key].value(Metric(metric))
 
 
 def rows(known):
     """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
-    cells = Cells(known)
-    copy = cells.probes["cuda"].get("copy_bandwidth_gb_per_s", 0) * 1e9  # 0: it could not be measured
+    results = Results(known)
+    copy = (results.probes["cuda"].copy_bandwidth or 0) * 1e9  # 0: it could not be measured
     for workload in ("multiply", "increment"):
         moved = catalogue.workload_module(workload).bytes_moved(LARGE)
-        torch = cells.get(workload, "torch", LARGE, "device")
+        torch = results.get(workload, "torch", LARGE, "device")
         best = max(copy, moved / torch if torch else 0)
         limit = f"{best / 1e9:,.0f} GB/s: {'PyTorch' if best > copy else 'a copy on the device'}"
         for name in FRAMEWORKS:
-            if took := cells.get(workload, f"{name}_tuned", LARGE, "device"):
+            if took := results.get(workload, f"{name}_tuned", LARGE, "device"):
                 rate = moved / took
                 yield f"{workload} 2**28", f"{name}_tuned", f"{rate / 1e9:,.0f} GB/s", limit, rate / best, 0.97, "share"
 
@@ -238,7 +241,7 @@ def rows(known):
     fastest = min(launches, key=launches.get, default=None)
     for workload in ("multiply", "increment") if fastest else ():
         for name in FRAMEWORKS:
-            if took := cells.get(workload, f"{name}_tuned", SMALL, "resident"):
+            if took := results.get(workload, f"{name}_tuned", SMALL, "resident"):
                 empty = launches[fastest]
                 limit = f"{seconds(empty)}: an empty kernel, {fastest}"
                 yield f"{workload} 40,000", f"{name}_tuned", seconds(took), limit, took / empty, 1.15, "ratio"
@@ -250,21 +253,21 @@ def rows(known):
         took = f"{seconds(ours[0])}, relative error {ours[1]:.0e}"
         yield what, "cupy_tuned", took, f"{seconds(cublas)}: cuBLAS", ours[0] / cublas, 0.55, "ratio"
     for size in (1_000, 4_096):
-        cublas = cells.get("matmul", "torch", size, "device")
+        cublas = results.get("matmul", "torch", size, "device")
         for name in FRAMEWORKS:
-            if cublas and (took := cells.get("matmul", f"{name}_tuned", size, "device")):
+            if cublas and (took := results.get("matmul", f"{name}_tuned", size, "device")):
                 limit = f"{seconds(cublas)}: cuBLAS"
                 yield f"matmul {size:,}, device", f"{name}_tuned", seconds(took), limit, took / cublas, 1.1, "ratio"
-    torch = cells.get("matmul", "torch", 200, "resident")
+    torch = results.get("matmul", "torch", 200, "resident")
     for name in FRAMEWORKS:
-        if torch and (took := cells.get("matmul", f"{name}_tuned", 200, "resident")):
+        if torch and (took := results.get("matmul", f"{name}_tuned", 200, "resident")):
             yield "matmul 200", f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
     limits = (
-        ("PyTorch, with_torch.py", cells.get("matmul", "torch", 200, "transfer"), 0.3),
-        ("NumPy", cells.get("matmul", "numpy", 200, "resident"), 1),
+        ("PyTorch, with_torch.py", results.get("matmul", "torch", 200, "transfer"), 0.3),
+        ("NumPy", results.get("matmul", "numpy", 200, "resident"), 1),
     )
     for name in FRAMEWORKS:
-        times = {"from any host arrays": cells.get("matmul", f"{name}_tuned", 200, "transfer")}
+        times = {"from any host arrays": results.get("matmul", f"{name}_tuned", 200, "transfer")}
         if name != "pyopencl":  # it has no graphs
             times["from pinned host arrays"] = alone(prepared, f"{name}_tuned")
         for (what, took), (other, limit, reach) in itertools.product(times.items(), limits):
@@ -276,14 +279,14 @@ def rows(known):
         read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth
         limit = f"{seconds(read)}: 6.4 GB read at {bandwidth / 1e9:,.0f} GB/s"
         for name in FRAMEWORKS:
-            if took := cells.get("subset_mean", f"{name}_tuned", 40_000, "resident"):
+            if took := results.get("subset_mean", f"{name}_tuned", 40_000, "resident"):
                 yield "subset_mean 40,000²", f"{name}_tuned", seconds(took), limit, read / took, 0.9, "share"
     for name in FRAMEWORKS:
-        if took := cells.get("random_subset_mean", f"{name}_tuned", 100_000, "resident"):
+        if took := results.get("random_subset_mean", f"{name}_tuned", 100_000, "resident"):
             goal = 0.020 if name == "pyopencl" else 0.013
             what = "random_subset_mean 100,000²"
             yield what, f"{name}_tuned", seconds(took), f"{seconds(goal)}: the goal", took / goal, 1, "ratio"
-    dask, cpu = (cells.get("random_subset_mean", name, 100_000, "resident") for name in ("dask", "numba_cpu_tuned"))
+    dask, cpu = (results.get("random_subset_mean", name, 100_000, "resident") for name in ("dask", "numba_cpu_tuned"))
     if dask and cpu:
         what = "random_subset_mean 100,000², CPU"
         yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
@@ -292,7 +295,7 @@ def rows(known):
 HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
 
 
-def table(title, head, align, rows, *notes):
+def table(title: str, head: Sequence[str], align: str, rows: Iterable[Sequence[str]], *notes: str) -> tables.Table:
     drawn = [tuple(map(tables.Entry, row)) for row in rows]
     return tables.Table(title, head, align, drawn, [tables.Entry(note, "note") for note in notes], [])
 
@@ -300,13 +303,13 @@ def table(title, head, align, rows, *notes):
 def words(row, changed):
     what, technique, measured, limit, value, reach, kind = row
     recipes = catalogue.choose([what.split()[0]]) if what.split()[0] in catalogue.workloads() else []
-    stale = any(recipe.technique == technique and changed & store.sources(recipe) for recipe in recipes)
+    stale = any(recipe.technique == technique and changed & commits.sources(recipe) for recipe in recipes)
     sign = "≥" if kind == "share" else "≤"
     reached = value is not None and reach is not None and (value >= reach if kind == "share" else value <= reach)
     return (
         what,
         technique,
-        "†" * stale + measured,
+        STALE * stale + measured,
         limit,
         "–" if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
         "–" if reach is None else f"{sign} {digits(reach)}",
@@ -314,41 +317,41 @@ def words(row, changed):
     )
 
 
-def show():
-    try:
-        kept = json.loads(FILE.read_text(encoding="utf-8").splitlines()[-1])
-    except (OSError, IndexError, ValueError):
-        print(f"Nothing is kept in {FILE}: python benchmarks/limits.py --save NAME", file=sys.stderr)
-        raise typer.Exit(1) from None
+def kept_tables() -> tuple[tables.Table, tables.Table]:
+    """What was kept last, and the ladders of that machine. StoreError, where nothing is kept."""
+    lines = journal.read(FILE)
+    if not lines:
+        raise StoreError(f"Nothing is kept in {FILE}: python benchmarks/limits.py --save NAME")
+    _, kept = lines[-1]
     measured = (
         f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
-        f" {kept['commit'][:8]}. † the recipe or its kernel has changed since."
+        f" {kept['commit'][:8]}. {STALE} the recipe or its kernel has changed since."
     )
-    changed = store.changed_since(store.Store().root, kept["commit"])
+    changed = commits.changed_since(store.Store().root, kept["commit"])
     reached = [words(row, changed) for row in kept["rows"]]
     head = ("ladder", "step", "what it is", "time", "gain")
-    both = (
+    return (
         table("What the tuned recipes come to", HEADINGS, "llrlrrl", reached, measured),
         table("Ladders", head, "lllrr", ladders(kept["machine"])),
     )
-    print(tables.as_markdown(both), end="")
 
 
-def ladders(name):
+def ladders(name: str) -> Iterator[tuple[str, str, str, str, str]]:
     """A row for each step of LADDERS that is stored of this machine."""
-    cells, _ = store.select(store.Store().load()[0], [name])
-    times = {(c["workload"], c["technique"], c["size"]): c for c in cells if c["status"] == "ok"}
-    for workload, size, figure, techniques in LADDERS:
+    results, _ = store.select(store.Store().load()[0], [name])
+    known = {each.key: each for each in results}
+    for workload, size, metric, techniques in LADDERS:
         label = catalogue.workload_module(workload).label(size)
         before = None
         for technique in techniques:
-            took = times.get((workload, technique, size), {}).get(f"{figure}_s")
-            if took is None:
+            result = known.get((workload, technique, size))
+            took = result and result.value(Metric(metric))
+            recipe = catalogue.find(workload, technique)
+            if took is None or recipe is None:
                 continue
-            (recipe,) = catalogue.choose([workload], [technique])
             gain = f"{digits(before / took)} ×" if before else ""
             what = recipe.summary.partition(" in ")[2]
-            yield f"{workload} {label}, {figure}", technique, what, seconds(took), gain
+            yield f"{workload} {label}, {metric}", technique, what, seconds(took), gain
             before = took
 
 
@@ -361,8 +364,8 @@ def main(
     """Measure what the machine can do, and how near the tuned recipes come to it."""
     if stored:
         try:
-            show()
-        except store.StoreError as error:
+            print(text.as_markdown(kept_tables()), end="")
+        except StoreError as error:
             print(error, file=sys.stderr)
             raise typer.Exit(2) from None
         return
@@ -373,7 +376,7 @@ def main(
     if save:
         try:
             known = store.Writer(store.Store(), save, resume=True).done()
-        except store.StoreError as error:
+        except StoreError as error:
             print(error, file=sys.stderr)
             raise typer.Exit(2) from None
     try:
@@ -382,10 +385,10 @@ def main(
     except KeyboardInterrupt:
         save = None  # what is there is shown, not kept
     out = console()
-    out.print(tables.terminal([table("Limits", HEADINGS, "llrlrrl", map(words, found))], out.width))
+    out.print(text.terminal([table("Limits", HEADINGS, "llrlrrl", map(words, found))], out.width))
     if save:
         root = Path(__file__).parents[1]
-        head = store.git(root, "rev-parse", "HEAD")
+        head = commits.git(root, "rev-parse", "HEAD")
         gpu, driver = machine.gpus()[0], machine.nvidia().driver
         line = {
             "machine": save,
@@ -394,8 +397,7 @@ def main(
             "date": time.strftime("%Y-%m-%d"),
             "commit": head,
         }
-        with FILE.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line | {"rows": found}, ensure_ascii=False) + "\n")
+        journal.append(FILE, line | {"rows": found})
 
 
 if __name__ == "__main__":

@@ -12,16 +12,18 @@ import numpy as np
 from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Metric, Size
 from gpu_cookbook.run import measure, runner
-from gpu_cookbook.run.worker import Loader, device_of
+from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.worker import device_of
 from gpu_cookbook.store import conditions
 
 RESULTS = Path(__file__).parent / "results"
-_prepared = {}  # the one cell of this process: asv starts one for each
+_ready: dict[str, measure.Calls] = {}  # of the one result of this process: asv starts one for each
 
 
-def _recipe(workload, technique, size=None):
-    """The recipe; NotImplementedError with the reason where the cell does not run here: asv shows n/a."""
+def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogue.Recipe:
+    """The recipe; NotImplementedError with the reason where it does not run here: asv shows n/a."""
     try:
         (recipe,) = catalogue.choose([workload], [technique])
     except catalogue.UnknownName as error:  # at an older commit
@@ -34,18 +36,20 @@ def _recipe(workload, technique, size=None):
     return recipe
 
 
-def _prepare(workload, technique, size):
-    """The cell's timed calls, with everything compiled and the data on the device.
+def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) -> None:
+    """The timed calls of a result, with everything compiled and the data on the device.
 
     asv calls setup before every sample; only the first time there is something to do. What the timed calls left is
     compared when the process ends, and makes the benchmark fail where it is wrong.
     """
-    if _prepared:
+    if _ready:
         return
     recipe = _recipe(workload, technique, size)
-    for cell in runner.run(recipe, "check", list(catalogue.workload_module(workload).EDGE_SIZES)):
-        if cell["status"] != "ok":
-            raise RuntimeError(f"wrong at {cell['size']}: {cell['reason']}")
+    if replayed and "prepared" not in recipe.functions:
+        raise NotImplementedError("has no prepared()")
+    for result in runner.run(recipe, "check", list(catalogue.workload_module(workload).EDGE_SIZES)):
+        if not result.ok:
+            raise RuntimeError(f"wrong at {result.label}: {result.reason}")
     module = Loader(recipe).execute()
     engine = ExitStack()
     if hasattr(module, "engine"):
@@ -59,9 +63,12 @@ def _prepare(workload, technique, size):
     calls.synchronised()
     calls.verify()
     calls.poison()
-    _prepared["calls"] = calls
+    if replayed:
+        calls.prepare()
+        calls.replayed()
+    _ready["calls"] = calls
 
-    def compare_and_close():
+    def compare_and_close() -> None:
         try:
             calls.verify() if calls.back is None else calls.verify_back()
         except measure.Wrong as fault:
@@ -72,20 +79,22 @@ def _prepare(workload, technique, size):
     atexit.register(compare_and_close)
 
 
-def _figure(workload, technique, size, name):
-    """A figure of one cell, as gpu-cookbook compare takes it, in a fresh process."""
+def _measured(workload: str, technique: str, size: Size, metric: Metric) -> float:
+    """A metric of one result, as gpu-cookbook compare takes it, in a fresh process."""
     recipe = _recipe(workload, technique, size)
-    (cell,) = runner.run(recipe, "measure", [size], runner.probe([recipe]))
-    if cell["status"] in ("failed", "refused"):
-        raise RuntimeError(cell["reason"])
-    if name not in cell:
-        raise SkipNotImplemented(cell["reason"] or cell.get("device_reason") or "no NVIDIA GPU takes part")
-    return cell[name]
+    (result,) = runner.run(recipe, "measure", [size], runner.probe([recipe]))
+    if result.wrong:
+        raise RuntimeError(result.reason)
+    value = result.value(metric)
+    if value is None:
+        raise SkipNotImplemented(result.reason or result.no_device_time or "no NVIDIA GPU takes part")
+    return value
 
 
-def _suite(workload):
+def _suite(workload: str) -> type:
     module = catalogue.workload_module(workload)
-    techniques = [recipe.technique for recipe in catalogue.choose([workload])]
+    recipes = catalogue.choose([workload])
+    techniques = [recipe.technique for recipe in recipes]
 
     class Suite:
         params = (techniques, list(module.SIZES))
@@ -98,22 +107,22 @@ def _suite(workload):
         warmup_time = 0.1  # what compiles has done so in setup
 
         def time_resident(self, technique, size):
-            _prepared["calls"].synchronised()
+            _ready["calls"].synchronised()
 
         def track_device_time(self, technique, size):
-            return _figure(workload, technique, size, "device_s")
+            return _measured(workload, technique, size, Metric.DEVICE)
 
         def track_first_result(self, technique):
-            return _figure(workload, technique, module.SIZES[0], "first_result_s")
+            return _measured(workload, technique, module.SIZES[0], Metric.FIRST)
 
         def track_peak_device_memory(self, technique, size):
-            return _figure(workload, technique, size, "peak_device_memory_bytes")
+            return _measured(workload, technique, size, Metric.MEMORY)
 
         def track_conditions(self, technique, size):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
             recipe = _recipe(workload, technique, size)
-            (cell,) = runner.run(recipe, "check", [module.EDGE_SIZES[1]])
-            return conditions.record(RESULTS, cell)
+            (result,) = runner.run(recipe, "check", [module.EDGE_SIZES[1]])
+            return conditions.record(RESULTS, result)
 
         def runs_here(technique, size=None):
             _recipe(workload, technique, size)
@@ -122,6 +131,17 @@ def _suite(workload):
             _prepare(workload, technique, size)
 
         time_resident.setup = prepared
+        if any("prepared" in recipe.functions for recipe in recipes):
+
+            def time_prepared(self, technique, size):
+                _ready["calls"].replayed()
+
+            def ready_to_replay(technique, size):
+                _prepare(workload, technique, size, replayed=True)
+
+            time_prepared.setup = ready_to_replay
+            del ready_to_replay
+
         for track in (track_device_time, track_first_result, track_peak_device_memory, track_conditions):
             track.setup = runs_here
         track_device_time.unit = track_first_result.unit = "seconds"
@@ -132,7 +152,7 @@ def _suite(workload):
         if any(isinstance(x, np.ndarray) for x in module.inputs(module.EDGE_SIZES[0])):
 
             def time_transfer(self, technique, size):
-                _prepared["calls"].there_and_back()
+                _ready["calls"].there_and_back()
 
             time_transfer.setup = prepared
 

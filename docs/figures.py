@@ -1,5 +1,5 @@
-"""The roles by which a page shows a stored figure, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.cell,
+"""The roles by which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
+{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.named,
 stored.best and stored.scaled_rows."""
 
 import stored
@@ -7,8 +7,8 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render.report import digits, noisy, seconds, wins_in
-from gpu_cookbook.run import scale
+from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, seconds
+from gpu_cookbook.scaling import EMPTY
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
@@ -26,55 +26,52 @@ class Figure(SphinxRole):
             return [nodes.problematic(self.text, self.text)], [message]
 
     def link(self, text, docname, ending="", found=()):
-        stale = "†" * any(one.get("stale", False) for one in found)
-        title = "; ".join(dict.fromkeys(map(stored.origin, found))) + (stale and "; † the recipe has changed since")
+        stale = STALE * any(one.stale for one in found)
+        title = "; ".join(dict.fromkeys(str(one.origin) for one in found)) + (
+            stale and f"; {STALE} the recipe has changed since"
+        )
         uri = self.env.app.builder.get_relative_uri(self.env.docname, docname) + ending
         about = {"reftitle": title} if title else {}
         return nodes.reference("", text + stale, refuri=uri, internal=True, classes=["figure"], **about)
 
     def linked(self, text, *found):
         """To the table of the machine that was measured."""
-        anchor = f"#{found[0]['workload'].replace('_', '-')}"
-        return [self.link(text, f"machines/{found[0]['machine']}", anchor, found)]
-
-
-def noise(cell, figure):
-    return "~" * noisy(cell, stored.FIGURES[figure].removesuffix("_s"))
+        anchor = f"#{found[0].workload.replace('_', '-')}"
+        return [self.link(text, f"machines/{found[0].origin.machine}", anchor, found)]
 
 
 class Time(Figure):
     def figure(self, words):
-        found, figure = stored.cell(words)
-        return self.linked(noise(found, figure) + seconds(found[stored.FIGURES[figure]]), found)
+        found, metric = stored.named(words)
+        return self.linked(NOISE * found.noisy(metric) + seconds(found.value(metric)), found)
 
 
 class Ratio(Figure):
     def figure(self, over, under):
-        (over, figure), (under, other) = stored.cell(over), stored.cell(under)
-        text = f"{digits(over[stored.FIGURES[figure]] / under[stored.FIGURES[other]])} ×"
-        return self.linked(max(noise(over, figure), noise(under, other)) + text, over, under)
+        (over, metric), (under, other) = stored.named(over), stored.named(under)
+        noise = NOISE * (over.noisy(metric) or under.noisy(other))
+        return self.linked(f"{noise}{digits(over.value(metric) / under.value(other))} ×", over, under)
 
 
 class Wins(Figure):
     """The size from which a technique beats NumPy, resident or with transfer."""
 
     def figure(self, words):
-        workload, technique, figure = words.split()
+        workload, technique, metric = words.split()
         sizes = catalogue.workload_module(workload).SIZES
-        found, _ = stored.cell(f"{workload} {technique} {max(sizes)} {figure}")
-        sign, size = wins_in(found, figure)[:1], wins_in(found, figure)[1:]
-        if not sign:
+        found, metric = stored.named(f"{workload} {technique} {max(sizes)} {metric}")
+        begins = beats_from(found, metric)
+        if not begins:
             raise stored.NotStored(f"'{words}' is not held against NumPy")
-        return self.linked(WINS[sign].format(size), found)
+        return self.linked(WINS[begins[0]].format(begins[1:]), found)
 
 
 class Scaled(Figure):
     def figure(self, *parts):
         rows = [stored.scaled_row(part) for part in parts]
-        cells = [scale.as_cell(row) for row in rows]
-        times = [cell["resident_s"] for cell in cells]
+        times = [row.cost.round if row.mode == EMPTY else row.time.median for row in rows]
         text = seconds(times[0]) if len(rows) == 1 else f"{digits(times[0] / times[1])} ×"
-        text = "~" * any(noisy(cell, "resident") for cell in cells) + text
+        text = NOISE * any(row.time is not None and row.time.noisy for row in rows) + text
         return [self.link(text, "scaling", "#every-figure", rows)]
 
 
@@ -82,9 +79,8 @@ class Spread(Figure):
     """What the same row was in all the runs that are kept."""
 
     def figure(self, words):
-        lines = stored.scaled_lines()
-        rows = stored.scaled_rows(words, [row | line for line in lines for row in line.pop("rows")])
-        times = sorted(row["time_s"] for row in rows)
+        rows = stored.scaled_rows(words, [row for run in stored.scaled_runs() for row in run.rows])
+        times = sorted(row.time.median for row in rows)
         return [self.link(f"{seconds(times[0])} to {seconds(times[-1])} in {len(times)} runs", "scaling", found=rows)]
 
 
@@ -94,9 +90,9 @@ class Best(Figure):
     def figure(self, words):
         workload, lane, size = words.split()
         found = []
-        for cell in stored.best(workload, lane, int(size.replace("_", ""))):
+        for result in stored.best(workload, lane, int(size.replace("_", ""))):
             found += [nodes.Text(", ")] * bool(found)
-            found.append(self.link(cell["technique"], *recipe_place(workload, cell["technique"]), [cell]))
+            found.append(self.link(result.technique, *recipe_place(workload, result.technique), [result]))
         return found
 
 
@@ -104,10 +100,10 @@ class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
     def figure(self, name):
-        line = stored.scaled_lines()[-1]
-        gpus = ", ".join(f"{line['gpus'].count(gpu)} × {gpu}" for gpu in dict.fromkeys(line["gpus"]))
-        text = f"{gpus}, {line['processor']}, driver {line['driver']}, {line['date']}"
-        return [self.link(text, "scaling", found=[line])]
+        run = stored.scaled_runs()[-1]
+        gpus = ", ".join(f"{run.gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(run.gpus))
+        text = f"{gpus}, {run.processor}, driver {run.driver}, {run.origin.date}"
+        return [self.link(text, "scaling", found=run.rows[:1])]
 
 
 class Recipe(Figure):

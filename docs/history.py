@@ -18,7 +18,7 @@ from pathlib import Path
 from asv import config, repo, results, util
 from asv.commands.publish import Publish
 
-from gpu_cookbook.store.asv_files import git
+from gpu_cookbook.store.commits import git
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE = ROOT / ".asv" / "www" / "asv-0.5.1.tar.gz"
