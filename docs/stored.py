@@ -5,8 +5,8 @@ from functools import cache
 
 from sphinx.errors import SphinxError
 
-from gpu_cookbook import scaling
 from gpu_cookbook import results as typed
+from gpu_cookbook import scaling
 from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.results import Metric, Result
 from gpu_cookbook.scaling import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,7 +42,7 @@ def clone(tmp_path, monkeypatch):
     git(tmp_path, "commit", "--quiet", "--message=one")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
-    store.changed_since.cache_clear()
+    commits.changed_since.cache_clear()
     return tmp_path
 
 

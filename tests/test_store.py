@@ -10,14 +10,17 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from conftest import git
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import FirstResult, Metric, Result, Status, Timing
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("gpu-cookbook")
@@ -28,53 +31,70 @@ def recipe(technique, workload="multiply"):
     return catalogue.choose([workload], [technique])[0]
 
 
-def cell(size, status="ok", reason=None, median=1e-5, **more):
-    """As runner.run yields it."""
-    measured = {
-        "device": "AMD EPYC, 2 cores",
-        "resident_s": median,
-        "transfer_s": 2 * median,
-        "device_copy_bandwidth_gb_per_s": 50.0,
-        "device_cache_bytes": 2**20,
-    }
-    about = {"size": size, "status": status, "reason": reason, "math": "IEEE"}
-    nowhere = dict.fromkeys(("device", "driver", "cuda"))
-    return about | nowhere | (measured if status == "ok" else {}) | more
+def result(technique, size, status="ok", reason=None, median=1e-5, workload="multiply", **changes):
+    """As runner.run yields it: fifteen samples around the median, where it is ok."""
+    blank = Result.of(recipe(technique, workload), size, Status(status), reason)
+    if status == "ok":
+        samples = [median * (1 + 0.01 * (i - 7)) for i in range(15)]
+        timings = {Metric.RESIDENT: Timing.of(samples), Metric.TRANSFER: Timing.of([2 * s for s in samples])}
+        known = {"device": "AMD EPYC, 2 cores", "copy_bandwidth": 50.0, "cache_bytes": 2**20, "timings": timings}
+        blank = replace(blank, **known)
+    return replace(blank, **changes)
 
 
-def add(writer, technique, size, *status, median=1e-5, **more):
-    """Stores a cell with fifteen samples around the median."""
-    samples = [median * (1 + 0.01 * (i - 7)) for i in range(15)]
-    times = {} if status else {"resident": samples, "transfer": [2 * s for s in samples]}
-    writer.add(recipe(technique), cell(size, *status, median=median, **more), times)
+def add(writer, technique, size, *status, **more):
+    each = result(technique, size, *status, **more)
+    writer.add(recipe(technique, each.workload), each)
 
 
 def stored():
-    cells, complaints = store.Store().load()
+    """{(workload, technique, size): result}"""
+    results, complaints = store.Store().load()
     assert complaints == []
-    return {(c["workload"], c["technique"], c["size"]): c for c in cells}
+    return {each.key: each for each in results}
 
 
 def test_what_is_stored_is_loaded(clone):
     writer = store.Writer(store.Store(), "m")
-    add(writer, "numpy", 40_000, first_result_s=0.25)
+    add(writer, "numpy", 40_000, first=FirstResult(0.25))
     add(writer, "numpy", 1_000_000, "failed", "1 of 1 elements are wrong", device="AMD EPYC, 2 cores")
     add(writer, "cupy", 40_000, "skipped", "no GPU")
-    cells = stored()
-    assert set(cells) == {("multiply", "numpy", 40_000), ("multiply", "numpy", 1_000_000), ("multiply", "cupy", 40_000)}
-    right = cells["multiply", "numpy", 40_000]
-    assert (right["status"], right["device"], right["machine"]) == ("ok", "AMD EPYC, 2 cores", "m")
-    assert (right["resident_s"], right["transfer_s"], right["first_result_s"]) == (1e-5, 2e-5, 0.25)
-    assert (
-        right["resident_ci99_a_s"] < right["resident_q1_s"] < 1e-5 < right["resident_q3_s"] < right["resident_ci99_b_s"]
-    )
-    assert right["resident_samples"] == 15
-    assert right["versions"].startswith("Python ") and "numpy " in right["versions"]
-    assert right["commit"] == git(clone, "rev-parse", "HEAD") and right["stale"] is False
-    assert (right["device_copy_bandwidth_gb_per_s"], right["device_cache_bytes"], right["math"]) == (50, 2**20, "IEEE")
-    failed, skipped = cells["multiply", "numpy", 1_000_000], cells["multiply", "cupy", 40_000]
-    assert (failed["status"], failed["reason"]) == ("failed", "1 of 1 elements are wrong")
-    assert (skipped["status"], skipped["reason"]) == ("skipped", "no GPU")
+    found = stored()
+    assert set(found) == {("multiply", "numpy", 40_000), ("multiply", "numpy", 1_000_000), ("multiply", "cupy", 40_000)}
+    right = found["multiply", "numpy", 40_000]
+    assert (right.status, right.device, right.origin.machine) == ("ok", "AMD EPYC, 2 cores", "m")
+    times = [right.value(metric) for metric in (Metric.RESIDENT, Metric.TRANSFER, Metric.FIRST)]
+    assert times == [pytest.approx(1e-5), pytest.approx(2e-5), 0.25]
+    timing = right.timings[Metric.RESIDENT]
+    assert timing.ci99[0] < timing.q1 < timing.median < timing.q3 < timing.ci99[1]
+    assert timing.count == 15
+    assert right.versions.startswith("Python ") and "numpy " in right.versions
+    assert right.origin.commit == git(clone, "rev-parse", "HEAD") and right.stale is False
+    assert (right.copy_bandwidth, right.cache_bytes, right.math) == (50, 2**20, "IEEE")
+    failed, skipped = found["multiply", "numpy", 1_000_000], found["multiply", "cupy", 40_000]
+    assert (failed.status, failed.reason) == ("failed", "1 of 1 elements are wrong")
+    assert (skipped.status, skipped.reason) == ("skipped", "no GPU")
+
+
+def test_a_replayed_call_is_stored_beside_the_resident_one(clone):
+    timings = {Metric.RESIDENT: Timing.of([2e-5] * 15), Metric.PREPARED: Timing.of([1e-5] * 15)}
+    add(store.Writer(store.Store(), "m"), "pyopencl_tuned", 40_000, timings=timings)
+    found = stored()["multiply", "pyopencl_tuned", 40_000]
+    assert (found.value(Metric.RESIDENT), found.value(Metric.PREPARED)) == (2e-5, 1e-5)
+
+
+def test_another_environment_has_files_of_its_own(clone, monkeypatch):
+    monkeypatch.setattr(catalogue, "environments", lambda: ["main", "other"])
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    monkeypatch.setenv(machine.VARIABLE, "other")
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=3e-5)
+    results, _ = store.Store().load()
+    medians = {each.environment: each.value(Metric.RESIDENT) for each in results}
+    assert medians == {"main": pytest.approx(1e-5), "other": pytest.approx(3e-5)}
+    shown, _ = store.select(results)
+    assert len(shown) == 2, "one stands for the other"
+    shown, _ = store.select(results, environments=["other"])
+    assert [each.environment for each in shown] == ["other"]
 
 
 def test_a_recipe_that_is_measured_again_forgets_its_other_sizes_unless_it_goes_on(clone):
@@ -88,10 +108,10 @@ def test_a_recipe_that_is_measured_again_forgets_its_other_sizes_unless_it_goes_
 def test_what_is_skipped_for_once_leaves_what_was_measured(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     add(store.Writer(store.Store(), "m"), "numpy", 40_000, "skipped", "not here")
-    assert stored()["multiply", "numpy", 40_000]["resident_s"] == 1e-5
+    assert stored()["multiply", "numpy", 40_000].value(Metric.RESIDENT) == pytest.approx(1e-5)
 
 
-def test_a_size_that_fails_makes_no_figure(clone):
+def test_a_size_that_fails_has_no_metrics(clone):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000, "failed", "wrong")
     path = next((clone / "benchmarks/results/m").glob("*-existing*.json"))
@@ -100,17 +120,17 @@ def test_a_size_that_fails_makes_no_figure(clone):
             '"workloads.multiply.time_resident": [[null', '"workloads.multiply.time_resident": [[1e-05'
         )
     )
-    assert stored()["multiply", "numpy", 40_000]["status"] == "failed"
+    assert stored()["multiply", "numpy", 40_000].status == "failed"
 
 
 def test_what_no_device_can_do_is_refused_when_asv_ran_it_too(clone):
     impossible = 12 * 1_000_000 / 80e9  # seconds for 80 GB/s, where a copy runs at 50
     add(store.Writer(store.Store(), "m"), "numpy", 1_000_000, median=impossible)
-    cell = stored()["multiply", "numpy", 1_000_000]
-    assert cell["status"] == "refused" and "more than this device can do" in cell["reason"]
+    found = stored()["multiply", "numpy", 1_000_000]
+    assert found.status == "refused" and "more than this device can do" in found.reason
 
 
-def test_figures_of_another_meaning_are_not_shown(clone, monkeypatch):
+def test_metrics_of_another_meaning_are_not_shown(clone, monkeypatch):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     monkeypatch.setattr(measure, "VERSION", "another")
     assert stored() == {}
@@ -119,7 +139,7 @@ def test_figures_of_another_meaning_are_not_shown(clone, monkeypatch):
 def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)
-    writer.add(recipe("torch"), cell(40_000, resident_s=None, transfer_s=None, first_result_s=1.0), {})
+    add(writer, "torch", 40_000, timings={}, first=FirstResult(1.0))
     assert set(writer.done()) == {("multiply", "numpy", 40_000)}
     monkeypatch.setattr(machine, "versions", lambda packages: "Python 9")  # cached: an upgrade means another process
     assert writer.done() == {}
@@ -130,7 +150,7 @@ def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     (clone / "benchmarks/results").mkdir(exist_ok=True)
     (clone / "benchmarks/results/conditions.jsonl").write_text('{"number": 12, "ver')
     add(writer, "numpy", 40_000)
-    assert stored()["multiply", "numpy", 40_000]["device"] == "AMD EPYC, 2 cores"
+    assert stored()["multiply", "numpy", 40_000].device == "AMD EPYC, 2 cores"
 
 
 def asv(*arguments):
@@ -157,13 +177,13 @@ def test_asv_shows_compares_and_publishes_it(clone):
 def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     asv("machine", "--yes", "--machine", "m")
     commit = git(clone, "rev-parse", "HEAD")
-    cells = r"increment.*'(numpy|cupy)'(, 40000)?\)"
-    asv("run", "--environment", "existing", "--set-commit-hash", commit, "--machine", "m", "--bench", cells)
+    wanted = r"increment.*'(numpy|cupy)'(, 40000)?\)"
+    asv("run", "--environment", "existing", "--set-commit-hash", commit, "--machine", "m", "--bench", wanted)
     numpy = stored()["increment", "numpy", 40_000]
-    assert numpy["status"] == "ok" and numpy["device"].endswith("cores") and "numpy" in numpy["versions"]
-    assert 0 < numpy["resident_s"] < numpy["first_result_s"]
-    assert numpy["resident_samples"] >= 10
-    assert "device_s" not in numpy
+    assert numpy.ok and numpy.device.endswith("cores") and "numpy" in numpy.versions
+    assert 0 < numpy.value(Metric.RESIDENT) < numpy.value(Metric.FIRST)
+    assert numpy.timings[Metric.RESIDENT].count >= 10
+    assert Metric.DEVICE not in numpy.timings
     assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
 
 
@@ -264,10 +284,10 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
         time.sleep(1.1)  # git's dates are whole seconds
         git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
     out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
-    values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("figure") == "resident"}
-    assert values == {3e-5}
+    values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("metric") == "resident"}
+    assert values == {pytest.approx(3e-5)}
     out, _ = cookbook("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
-    (row,) = [row for row in json.loads(out)[0]["rows"] if row["figure"] == "resident"]
+    (row,) = [row for row in json.loads(out)[0]["rows"] if row["metric"] == "resident"]
     assert row["verdict"] == "slower" and row["ratio_x"] == pytest.approx(3)
 
 
@@ -287,7 +307,7 @@ def test_two_machines_never_stand_for_one_another_unasked(clone):
 def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone):
     for workload in ("multiply", "increment"):
         writer = store.Writer(store.Store(), "m")
-        writer.add(recipe("numpy", workload), cell(40_000), {"resident": [1e-5] * 10})
+        add(writer, "numpy", 40_000, workload=workload)
         time.sleep(1.1)
         git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
     out, _ = cookbook("tables", "--format", "json")
@@ -295,14 +315,14 @@ def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone)
     assert workloads == {"multiply", "increment"}
 
 
-def test_a_figure_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
+def test_a_result_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     writer = store.Writer(store.Store(), "m")
     for technique in ("numpy", "pycuda", "pyopencl"):
         add(writer, technique, 40_000)
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     (clone / "kernels/multiply.cu").write_text("// other\n")
-    store.changed_since.cache_clear()
-    assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
+    commits.changed_since.cache_clear()
+    assert {t: each.stale for (_, t, _), each in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
 
 
 def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
@@ -316,7 +336,7 @@ def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
     assert {(row["technique"], row["lane"]) for row in rows} == {("numpy", "idiomatic"), ("gone_tuned", "tuned")}
 
 
-def test_words_about_a_recipe_do_not_make_its_figures_stale(clone):
+def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
     writer = store.Writer(store.Store(), "m")
     for technique in ("numpy", "torch"):
         add(writer, technique, 40_000)
@@ -328,11 +348,11 @@ def test_words_about_a_recipe_do_not_make_its_figures_stale(clone):
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new) + "# words\n")
-    store.changed_since.cache_clear()
-    assert {t: c["stale"] for (_, t, _), c in stored().items()} == {"numpy": False, "torch": True}
+    commits.changed_since.cache_clear()
+    assert {t: each.stale for (_, t, _), each in stored().items()} == {"numpy": False, "torch": True}
 
 
-def test_a_figure_is_stored_with_a_commit_only(clone):
+def test_a_result_is_stored_with_a_commit_only(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
     assert "commit recipes, kernels, gpu_cookbook first" in err
@@ -345,12 +365,12 @@ def test_compare_saves_and_goes_on(clone):
     save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
     out, _ = cookbook(*save)
     measured = {c["size"]: c for c in json.loads(out) if c["status"] == "ok"}
-    kept = {size: c for (_, _, size), c in stored().items()}
-    assert {size: c["resident_s"] for size, c in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
-    assert all(not math.isnan(c["resident_ci99_a_s"]) for c in kept.values())
+    kept = {size: each.timings[Metric.RESIDENT] for (_, _, size), each in stored().items()}
+    assert {size: timing.median for size, timing in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
+    assert all(not math.isnan(timing.ci99[0]) for timing in kept.values())
     out, err = cookbook(*save, "--resume")
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
-    assert f"{len(measured)} cells are stored already" in err
+    assert f"{len(measured)} results are stored already" in err
 
 
 @pytest.mark.parametrize(
@@ -379,13 +399,11 @@ def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
     assert "run this inside of one" in err
 
 
-def test_every_stored_result_belongs_to_a_commit_and_a_recipe(tmp_path, monkeypatch):
+def test_every_stored_result_belongs_to_a_commit_and_has_its_conditions(tmp_path, monkeypatch):
     """Of those that are committed."""
     git(tmp_path, "clone", "--quiet", ROOT, "clone")
     monkeypatch.chdir(tmp_path / "clone")
-    cells, complaints = store.Store().load()
+    results, complaints = store.Store().load()
     assert complaints == []
-    assert cells, "there are no results"
-    techniques = {(r.workload, r.technique) for r in catalogue.recipes()}
-    assert {(c["workload"], c["technique"]) for c in cells} <= techniques
-    assert all(c["versions"] for c in cells if c["status"] == "ok"), "a figure without its conditions"
+    assert results, "there are no results"
+    assert all(each.versions for each in results if each.ok), "a result without its conditions"

@@ -36,7 +36,7 @@ def test_the_data_are_made_once_and_each_call_is_timed():
 for _ in range(3):
     suite.time_resident.setup("numpy", 1000 * 40)
     suite.time_resident("numpy", 1000 * 40)
-calls = workloads._prepared["calls"]
+calls = workloads._ready["calls"]
 assert calls.calls == 1 + 3, calls.calls
 suite.time_transfer("numpy", 1000 * 40)
 assert calls.back is not None
@@ -54,8 +54,8 @@ def test_a_wrong_recipe_is_not_timed(name):
 def test_a_wrong_result_of_a_timed_call_makes_it_fail():
     spoil = """
 suite.time_resident.setup("numpy", 40_000)
-workloads._prepared["calls"].function = lambda a, b, out: out
-workloads._prepared["calls"].poison()
+workloads._ready["calls"].function = lambda a, b, out: out
+workloads._ready["calls"].poison()
 suite.time_resident("numpy", 40_000)
 """
     code, said = run(catalogue.FOLDER / "multiply" / "with_numpy.py", spoil)

@@ -1,7 +1,8 @@
-"""The checker rejects recipes that are wrong, and what breaks costs its own cells only."""
+"""The checker rejects recipes that are wrong, and what breaks costs its own results only."""
 
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import increment, multiply
+from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged, to_wire
 from gpu_cookbook.run import check, measure, runner
 from gpu_cookbook.run.device import Host, OpenCl, Unmeasurable
 
@@ -33,7 +35,7 @@ REASONS = {
     "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
-PROBES = {"host": {"copy_bandwidth_gb_per_s": 1e9, "cache_bytes": 0}}
+PROBES = {"host": Probe("this CPU", 1e9, 0)}
 
 
 def recipe(name):
@@ -47,55 +49,54 @@ def test_every_wrong_recipe_is_tried():
 
 @pytest.mark.parametrize("name", REASONS)
 def test_check_rejects(name):
-    cells = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
-    assert len(cells) == len(multiply.EDGE_SIZES)
-    bad = [cell for cell in cells if cell["status"] == "failed"]
+    results = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
+    assert len(results) == len(multiply.EDGE_SIZES)
+    bad = [each for each in results if each.status == Status.FAILED]
     assert bad, "a wrong recipe passed"
-    assert any(REASONS[name] in cell["reason"] for cell in bad), bad
+    assert any(REASONS[name] in each.reason for each in bad), bad
 
 
 def test_check_rejects_a_wait_that_a_device_would_show():
-    reasons = [cell["reason"] for cell in runner.run(recipe("pyopencl_not_waited"), "check", [255, 100_003])]
+    reasons = [each.reason for each in runner.run(recipe("pyopencl_not_waited"), "check", [255, 100_003])]
     assert reasons == ["wait() returns before the device is done"] * 2
 
 
 # any_dtype and any_out are right as long as their input is; what compare measures is no slice.
 @pytest.mark.parametrize("name", sorted(set(REASONS) - {"any_dtype", "any_out", "slice_start", "slice_before"}))
 def test_compare_measures_nothing_wrong(name):
-    cells = list(runner.run(recipe(name), "measure", [1000], PROBES))
-    assert [cell["status"] for cell in cells] == ["failed"]
-    assert "resident_s" not in cells[0]
+    (result,) = runner.run(recipe(name), "measure", [1000], PROBES)
+    assert result.status == Status.FAILED and not result.timings
 
 
-def test_a_crash_costs_its_own_cell_and_those_behind_it():
+def test_a_crash_costs_its_own_result_and_those_after_it():
     first, second, third = runner.run(recipe("crash"), "measure", [1000, 1_000_000, 2_000_000], PROBES)
-    assert first["status"] == "ok"
-    assert (second["status"], second["reason"]) == ("failed", "crashed: SIGABRT")
-    assert (third["status"], third["reason"]) == ("failed", "not reached: crashed: SIGABRT")
+    assert first.ok
+    assert (second.status, second.reason) == ("failed", "crashed: SIGABRT")
+    assert (third.status, third.reason) == ("failed", "not reached: crashed: SIGABRT")
 
 
-def test_a_crash_at_the_end_costs_the_last_cell():
+def test_a_crash_at_the_end_costs_the_last_result():
     first, last = runner.run(recipe("crash_at_end"), "check", [255, 256])
-    assert (first["status"], last["status"]) == ("ok", "failed")
-    assert last["reason"] == "right, but afterwards: crashed: SIGABRT"
+    assert (first.status, last.status) == ("ok", "failed")
+    assert last.reason == "passed, then at exit: crashed: SIGABRT"
 
 
-def test_an_interrupt_keeps_the_last_cell(monkeypatch):
+def test_an_interrupt_keeps_the_last_result(monkeypatch):
     def interrupted(*_):
-        yield {"cell": {"size": 255, "status": "ok", "reason": None}}
+        yield {"result": to_wire(Result.of(recipe("crash"), 255, Status.OK))}
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner.Process, "messages", interrupted)
-    cells = runner.run(recipe("crash"), "check", [255])
-    assert next(cells)["status"] == "ok"
+    results = runner.run(recipe("crash"), "check", [255])
+    assert next(results).ok
     with pytest.raises(KeyboardInterrupt):
-        next(cells)
+        next(results)
 
 
 def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     monkeypatch.setenv("CHILD", str(tmp_path / "child"))
-    (cell,) = runner.run(recipe("dies"), "check", [255])
-    assert cell["reason"].startswith("killed from outside")
+    (result,) = runner.run(recipe("dies"), "check", [255])
+    assert result.reason.startswith("killed from outside")
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 5  # SIGKILL takes a moment
     while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
@@ -113,10 +114,10 @@ def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(mon
         assert list(process.family()) == []
 
 
-def test_a_device_whose_bandwidth_is_unknown_costs_its_own_cells():
-    (cell,) = runner.run(recipe("crash"), "measure", [1000], {"host": {"failed": "out of memory"}})
-    assert cell["status"] == "failed"
-    assert cell["reason"].endswith("could not be measured: out of memory")
+def test_a_device_whose_bandwidth_is_unknown_costs_its_own_results():
+    (result,) = runner.run(recipe("crash"), "measure", [1000], {"host": Probe(failed="out of memory")})
+    assert result.status == Status.FAILED
+    assert result.reason.endswith("could not be measured: out of memory")
 
 
 def test_a_device_time_that_is_lost_in_the_noise_is_none():
@@ -129,20 +130,26 @@ def test_a_device_time_that_is_lost_in_the_noise_is_none():
 def test_a_hang_is_stopped(monkeypatch):
     monkeypatch.setattr(multiply, "TIME_LIMIT", 5)
     first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
-    assert first["status"] == "ok"
-    assert (second["status"], second["reason"]) == ("failed", "no end after 5 s: stopped")
+    assert first.ok
+    assert (second.status, second.reason) == ("failed", "timed out after 5 s")
 
 
 def test_out_of_memory_costs_one_size():
-    cells = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], PROBES))
-    assert [cell["status"] for cell in cells] == ["ok", "failed", "ok"]
-    assert cells[1]["reason"] == "MemoryError: Unable to allocate 3.64 TiB"
+    results = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], PROBES))
+    assert [each.status for each in results] == ["ok", "failed", "ok"]
+    assert results[1].reason == "MemoryError: Unable to allocate 3.64 TiB"
 
 
 def test_what_does_not_fit_is_skipped_with_the_numbers():
-    (cell,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], PROBES)
-    assert cell["status"] == "skipped"
-    assert cell["reason"].startswith("needs 40,532,396.6 GB of host memory, where ")
+    (result,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], PROBES)
+    assert result.status == Status.SKIPPED
+    assert result.reason.startswith("needs 40,532,396.6 GB of host memory, where ")
+
+
+def measured(module, device, size=1000):
+    """What measure() makes of a module that does NumPy's work for multiply."""
+    (recipe,) = catalogue.choose(["multiply"], ["numpy"])
+    return measure.measure(module, multiply, Result.of(recipe, size, Status.OK), device, None)
 
 
 def numpy_recipe():
@@ -254,10 +261,10 @@ def test_transfer_is_the_time_of_round_trip_where_there_is_one():
     assert check.check_size(module, multiply, 100, Host()) is None
     checked = len(calls)
     assert checked == 2 * len(list(check.variants(multiply.inputs(100))))
-    figures = measure.measure(module, multiply, 100, Host(), None)
-    assert len(calls) - checked == figures["transfer_samples"]
+    result = measured(module, Host(), 100)
+    assert len(calls) - checked == result.timings[Metric.TRANSFER].count
     with pytest.raises(measure.Wrong, match="^with transfer: 100 of 100 elements are wrong"):
-        measure.measure(OneStep(lambda a, b: a + b), multiply, 100, Host(), None)
+        measured(OneStep(lambda a, b: a + b), Host(), 100)
 
 
 def test_a_ring_of_two_results_is_found_out_too():
@@ -304,38 +311,107 @@ def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
         return numpy_own.multiply(a, b)
 
     recipe = SimpleNamespace(upload=upload, multiply=work, wait=numpy_own.wait, download=numpy_own.download)
-    assert measure.measure(recipe, multiply, 1000, Host(), None)["resident_s"] < 0.2
+    assert measured(recipe, Host()).value(Metric.RESIDENT) < 0.2
 
 
 def test_a_call_that_was_not_waited_for_is_refused():
-    with pytest.raises(measure.Refused, match="it was not waited for"):
-        measure.measure(numpy_recipe(), multiply, 1000, Clock(1.0), None)
+    result = measured(numpy_recipe(), Clock(1.0))
+    assert result.status == Status.REFUSED and "it was not waited for" in result.reason and not result.timings
 
 
 def test_a_call_that_was_waited_for_is_not():
-    figures = measure.measure(numpy_recipe(), multiply, 1000, Clock(1e-9), None)
-    assert figures["device_s"] == 1e-9
+    assert measured(numpy_recipe(), Clock(1e-9)).value(Metric.DEVICE) == 1e-9
 
 
 def test_a_device_without_a_clock_says_why():
     with pytest.raises(Unmeasurable):
         Host().device_times(None, 1)
-    figures = measure.measure(numpy_recipe(), multiply, 1000, Host(), None)
-    assert figures["device_reason"] == "the host's clock is the only one"
+    assert measured(numpy_recipe(), Host()).no_device_time == "the host's clock is the only one"
+
+
+def taking(seconds, cache_bytes):
+    """multiply of a million elements, on a device that copies at 100 GB/s."""
+    (recipe,) = catalogue.choose(["multiply"], ["numpy"])
+    known = {"copy_bandwidth": 100.0, "cache_bytes": cache_bytes, "timings": {Metric.RESIDENT: Timing(seconds)}}
+    return judged(replace(Result.of(recipe, 10**6, Status.OK), **known))
 
 
 def test_faster_than_the_device_is_refused():
-    probe = {"copy_bandwidth_gb_per_s": 100.0, "cache_bytes": 1000}
-    figures = {"resident_s": multiply.bytes_moved(10**6) / 140e9}
-    assert measure.judge(dict(figures), multiply, 10**6, probe)["copy_bandwidth_percent"] == pytest.approx(140)
-    with pytest.raises(measure.Refused, match="151 GB/s is more than this device can do: a copy on it runs at 100"):
-        measure.judge({"resident_s": multiply.bytes_moved(10**6) / 151e9}, multiply, 10**6, probe)
+    moved = multiply.bytes_moved(10**6)
+    assert taking(moved / 140e9, 1000).rates.share == pytest.approx(140)
+    refused = taking(moved / 151e9, 1000)
+    assert refused.status == Status.REFUSED and refused.value(Metric.RESIDENT) is None
+    assert refused.reason == "151 GB/s is more than this device can do: a copy on it runs at 100 GB/s"
 
 
 def test_what_fits_into_the_cache_is_not_judged_by_the_memory():
-    probe = {"copy_bandwidth_gb_per_s": 100.0, "cache_bytes": 10**9}
-    figures = measure.judge({"resident_s": 1e-9}, multiply, 10**6, probe)
-    assert "copy_bandwidth_percent" not in figures
+    assert taking(1e-9, 10**9).ok and taking(1e-9, 10**9).rates.share is None
+
+
+class Replayed:
+    """NumPy's recipe, and a prepared() of its own."""
+
+    def __init__(self, prepared):
+        self.prepared = prepared
+
+    def __getattr__(self, name):
+        return getattr(numpy_recipe(), name)
+
+
+def replays(a, b, out=None):
+    out = np.empty_like(a) if out is None else out
+    return lambda: np.multiply(a, b, out=out)
+
+
+def replays_nothing(a, b, out=None):
+    out = np.empty_like(a) if out is None else out
+    return lambda: out
+
+
+def replays_once(a, b, out=None):
+    left = [np.multiply(a, b)]
+    return lambda: left.pop() if left else np.zeros_like(a)
+
+
+def takes_anything(a, b, out=None):
+    return lambda: np.multiply(a, b)
+
+
+def test_a_prepared_call_is_measured_and_checked():
+    module = Replayed(replays)
+    assert check.check_size(module, multiply, 100, Host()) is None
+    assert measured(module, Host()).timings[Metric.PREPARED].count >= measure.SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("prepared", "fault"),
+    [
+        (replays_nothing, "prepared: call 1: 100 of 100 elements are wrong"),
+        (replays_once, "prepared: call 2: 100 of 100 elements are wrong"),
+    ],
+)
+def test_a_prepared_call_that_does_no_work_is_found_out(prepared, fault):
+    assert check.check_size(Replayed(prepared), multiply, 100, Host()).startswith(fault)
+    with pytest.raises(measure.Wrong, match="^prepared: 1,000 of 1,000 elements are wrong"):
+        measured(Replayed(prepared), Host())
+
+
+def test_a_prepared_call_refuses_what_the_function_refuses():
+    assert check.check_refusals(Replayed(takes_anything), multiply) == ("prepared: shapes (3,) and (4,): no ValueError")
+
+
+def test_what_prepared_does_by_itself_is_found_out():
+    def eager(a):
+        a += 1
+        return lambda: in_place(a)
+
+    module = incremented(in_place)
+    module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
+    module.prepared = eager
+    fault = check.check_prepared(module, increment, increment.inputs(257), Host())
+    assert fault.startswith("call 1: 257 of 257 elements are wrong")
+    module.prepared = lambda a: lambda: in_place(a)
+    assert check.check_prepared(module, increment, increment.inputs(257), Host()) is None
 
 
 class TimedOnce:
@@ -370,9 +446,9 @@ def test_the_output_of_the_calls_in_the_queue_is_checked_too():
     recipe = TimedOnce()
     recipe.calls = -1_000_000
     with pytest.raises(measure.Wrong, match=r"^with the queue kept full: 1,000 of 1,000 elements are wrong"):
-        measure.measure(recipe, multiply, 1000, WrongInAQueue(recipe), None)
+        measured(recipe, WrongInAQueue(recipe))
 
 
 def test_the_output_of_the_timed_calls_is_checked_too():
     with pytest.raises(measure.Wrong, match=r"^1,000 of 1,000 elements are wrong"):
-        measure.measure(TimedOnce(), multiply, 1000, Host(), None)
+        measured(TimedOnce(), Host())
