@@ -30,7 +30,7 @@ def total(array):
 
 
 def last_transfer(dask_worker):
-    """Return the seconds and bytes of this worker's last transfer, from Dask's own log: without the scheduler's part."""
+    """Return seconds and bytes of this worker's last transfer, from Dask's own log: without the scheduler's part."""
     log = dask_worker.transfer_incoming_log[-1]
     return log["duration"], log["total"]
 
