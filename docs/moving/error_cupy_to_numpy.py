@@ -1,4 +1,4 @@
-"""A CuPy array given to NumPy.
+"""A CuPy array is passed to NumPy.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
@@ -11,7 +11,7 @@ TypeError: Implicit conversion to a NumPy array is not allowed. Please use `.get
 import cupy as cp
 import numpy as np
 
-# What goes wrong: NumPy, and whatever is built on it, asks for the array's memory, which is on the GPU.
+# What goes wrong: NumPy, and everything built on it, asks for the array's memory, but that is on the GPU.
 x = cp.arange(3.0)
 try:
     np.asarray(x)
@@ -20,8 +20,8 @@ except TypeError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: say that you want the copy. (np.sqrt(x) needs none: CuPy answers it, with a CuPy array.)
-host = cp.asnumpy(x)  # or x.get(); asnumpy takes NumPy arrays too
+# The fix: ask for the copy explicitly. (np.sqrt(x) needs none: NumPy hands it to CuPy, which returns a CuPy array.)
+host = cp.asnumpy(x)  # or x.get(); asnumpy accepts NumPy arrays too
 np.testing.assert_array_equal(host, [0, 1, 2])
 assert isinstance(np.sqrt(x), cp.ndarray)
 print(f"in NumPy: {host}")

@@ -1,4 +1,4 @@
-"""A Dask array whose shape nobody knows yet.
+"""A Dask array whose shape is not known yet.
 
 Framework: Dask
 Runs on: CPU
@@ -12,7 +12,7 @@ import numpy as np
 
 x = da.from_array(np.arange(10), chunks=4)
 
-# What goes wrong: how many elements are even is known when they have been looked at, and Dask has not looked yet.
+# What goes wrong: the number of even elements is known only after looking at them, and Dask has not looked yet.
 even = x[x % 2 == 0]
 try:
     even[1:3]
@@ -21,7 +21,8 @@ except ValueError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: count them, which computes what leads here; or keep the shape, and put a neutral element where you cut out.
+# The fix: count them, which computes everything up to here; or keep the shape, and put a neutral element where you
+# would have cut something out.
 even.compute_chunk_sizes()
 np.testing.assert_array_equal(even[1:3].compute(), [2, 4])
 assert da.where(x % 2 == 0, x, 0).sum().compute() == 20

@@ -23,11 +23,11 @@ def work(n):
 if __name__ == "__main__":
     assert work(3) == 3  # CUDA has started in this process
 
-    # What goes wrong: fork copies a process, and with it a context that the driver knows nothing of.
+    # What goes wrong: fork copies a process, and with it a CUDA context that the driver does not know.
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(work, (3,)) in " ".join(__doc__.split())
 
-    # The fix: processes that start afresh.
+    # The fix: start fresh processes.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(work, (3,)) == 3
     print("spawned: 3 elements added up")

@@ -1,4 +1,4 @@
-"""No NVIDIA driver, one that is too old, or no GPU that may be seen: CuPy.
+"""No NVIDIA driver, a driver that is too old, or no visible GPU: CuPy.
 
 Framework: CuPy
 Runs on: CPU
@@ -10,12 +10,12 @@ CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected
 
 import os
 
-os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that a machine with a GPU shows the error too
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that the error also occurs on a machine with a GPU
 
 import cupy as cp  # noqa: E402
 import numpy as np  # noqa: E402
 
-# What goes wrong. The first line is said without a driver too.
+# What goes wrong. The first message also appears if there is no driver at all.
 try:
     cp.zeros(3)
 except cp.cuda.runtime.CUDARuntimeError as error:
@@ -23,8 +23,8 @@ except cp.cuda.runtime.CUDARuntimeError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: a driver as new as the CUDA in the package's name, or the package for the driver's CUDA, which nvidia-smi
-# names. And for code that shall run without a GPU too, ask first.
+# The fix: install a driver as new as the CUDA in the package's name, or the package for the driver's CUDA, which
+# nvidia-smi shows. And in code that must also run without a GPU, ask first.
 xp = cp if cp.is_available() else np
 assert float(xp.ones(3).sum()) == 3
 print(f"computed in {xp.__name__}")

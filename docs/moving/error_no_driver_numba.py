@@ -1,4 +1,4 @@
-"""No NVIDIA driver that Numba finds, or no GPU that may be seen.
+"""Numba finds no NVIDIA driver, or no visible GPU.
 
 Framework: Numba
 Runs on: CPU
@@ -14,13 +14,13 @@ CudaSupportError: Error at driver init: Call to cuInit results in CUDA_ERROR_NO_
 
 import os
 
-os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that a machine with a GPU shows the error too
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that the error also occurs on a machine with a GPU
 
 import numpy as np  # noqa: E402
 from numba import cuda, njit  # noqa: E402
 from numba.cuda.cudadrv.error import CudaSupportError  # noqa: E402
 
-# What goes wrong. The first line is numba-cuda's without a driver, the second that of Numba without numba-cuda.
+# What goes wrong. Without a driver, the first message is numba-cuda's, and the second is that of Numba alone.
 try:
     cuda.to_device(np.ones(3))
 except CudaSupportError as error:
@@ -29,8 +29,8 @@ else:
     raise AssertionError("no error")
 
 
-# The fix: the driver, or in a container its start with --gpus all. And for code that shall run without a GPU too, ask
-# first: njit compiles the same loop for the CPU. NUMBA_ENABLE_CUDASIM=1 runs kernels in a simulator, to debug them.
+# The fix: install the driver, or start the container with --gpus all. And in code that must also run without a GPU, ask
+# first: njit compiles the same loop for the CPU. NUMBA_ENABLE_CUDASIM=1 runs kernels in a simulator, for debugging.
 @njit
 def total(x):
     found = 0.0

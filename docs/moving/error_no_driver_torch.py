@@ -1,4 +1,4 @@
-"""No NVIDIA driver, one that is too old, or a PyTorch without CUDA.
+"""No NVIDIA driver, a driver that is too old, or a PyTorch without CUDA.
 
 Framework: PyTorch
 Runs on: CPU
@@ -12,11 +12,11 @@ RuntimeError: No CUDA GPUs are available
 
 import os
 
-os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that a machine with a GPU shows the error too
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # so that the error also occurs on a machine with a GPU
 
 import torch  # noqa: E402
 
-# What goes wrong. The first line is of a build for CPUs, the second of one for CUDA, where there is no driver.
+# What goes wrong. The first message comes from a CPU build, the second from a CUDA build without a driver.
 try:
     torch.ones(3, device="cuda")
 except (AssertionError, RuntimeError) as error:
@@ -24,8 +24,8 @@ except (AssertionError, RuntimeError) as error:
 else:
     raise ValueError("no error")
 
-# The fix: the build for the driver's CUDA, which torch.version.cuda names (None: a build for CPUs). And for code that
-# shall run without a GPU too, ask first.
+# The fix: install the build that fits the driver's CUDA; torch.version.cuda says which one you have (None means a CPU
+# build). And in code that must also run without a GPU, ask first.
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 assert torch.ones(3, device=device).sum().item() == 3
 print(f"PyTorch for CUDA {torch.version.cuda}, computed on {device}")

@@ -1,10 +1,10 @@
-"""A time that is too short, since nobody waited.
+"""A time that is too short, because nothing waited for the GPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-No error: the clock stops when the work is in the queue, not when it is done.
+No error: the clock stops when the work is queued, not when it is done.
 """
 
 import time
@@ -42,7 +42,7 @@ work()
 launched = time.perf_counter() - start
 queue.finish()
 
-# The fix: wait inside what is timed. CuPy: cupy.cuda.get_current_stream().synchronize(); PyTorch:
+# The fix: wait inside the timed part. CuPy: cupy.cuda.get_current_stream().synchronize(); PyTorch:
 # torch.cuda.synchronize(); Numba: cuda.synchronize(); PyCUDA: its context's synchronize().
 start = time.perf_counter()
 work()

@@ -4,7 +4,7 @@ Framework: Numba
 Runs on: CPU
 Install: pip install numba
 
-No error: float32 in, float64 computed.
+No error: the input is float32, but the computation is in float64.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ def slow(x):
 assert slow(x).dtype == np.float64
 
 
-# The fix: a float32 constant. The rules are the same in cuda.jit, where a float64 sum is stored as float32 in the end
-# and shows in nothing but the time.
+# The fix: a float32 constant. The rules are the same in cuda.jit, where the float64 result is stored as float32 in the
+# end, so that only the time gives it away.
 @vectorize
 def fast(x):
     return np.float32(0.1) * x

@@ -1,4 +1,4 @@
-"""A host array given to a Numba kernel.
+"""A host array is passed to a Numba kernel.
 
 Framework: Numba
 Runs on: NVIDIA GPU
@@ -27,7 +27,7 @@ def warned(x):
         warnings.simplefilter("always")
         twice[1_000, 256](x)
         cuda.synchronize()
-    return any(WARNING in str(each.message) for each in found)  # bold, where colorama is installed
+    return any(WARNING in str(each.message) for each in found)  # "in", since with colorama the message is bold
 
 
 # What goes wrong: the answer is right, but the array goes to the GPU and back at every launch.
@@ -35,8 +35,8 @@ host = np.ones(250_000, np.float32)
 assert WARNING in __doc__ and warned(host)
 assert (host == 2).all()
 
-# The fix: to_device once, copy_to_host once, and as many launches between them as you like.
+# The fix: call to_device once and copy_to_host once, with as many launches between them as you like.
 x = cuda.to_device(host)
 assert not warned(x)
 assert (x.copy_to_host() == 4).all()
-print("copied once there, and once back")
+print("copied to the GPU once, and back once")

@@ -1,4 +1,4 @@
-"""A NumPy array given to a CuPy function.
+"""A NumPy array is passed to a CuPy function.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
@@ -12,7 +12,7 @@ import numpy as np
 
 host = np.arange(3.0)
 
-# What goes wrong: CuPy copies nothing to the GPU that it was not asked for.
+# What goes wrong: CuPy copies nothing to the GPU unless you ask for it.
 try:
     cp.sqrt(host)
 except TypeError as error:
@@ -20,7 +20,7 @@ except TypeError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: upload it once, before. For code that takes either kind, get_array_module says which module to use.
+# The fix: upload it once, beforehand. In code that takes either kind, get_array_module says which module to use.
 x = cp.asarray(host)
 np.testing.assert_allclose(cp.sqrt(x).get(), np.sqrt(host))
 assert cp.get_array_module(x) is cp and cp.get_array_module(host) is np

@@ -1,4 +1,4 @@
-"""The wrong type given to a kernel: PyOpenCL.
+"""The wrong type is passed to a kernel: PyOpenCL.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
@@ -36,17 +36,17 @@ def said(call):
     raise AssertionError("no error")
 
 
-# What goes wrong: a number of another size than the kernel's long, or of no size that is known.
+# What goes wrong: a number whose size differs from the kernel's long, and a number whose size is unknown.
 a = cl.array.to_device(queue, x.astype(np.float32))
 assert said(lambda: kernel(queue, x.shape, None, a.data, c.data, np.int32(x.size))) in __doc__
 assert said(lambda: kernel(queue, x.shape, None, a.data, c.data, x.size)) in __doc__
 
-# And, without a word, an array of another dtype: a buffer is bytes, and the kernel reads them as float.
+# And, without any message, an array of another dtype: a buffer is only bytes, and the kernel reads them as float.
 wrong = cl.array.to_device(queue, x)  # NumPy's float64
 kernel(queue, x.shape, None, wrong.data, c.data, np.int64(x.size))
 assert not np.array_equal(c.get(), 2 * x)
 
-# The fix: the dtype when the data is uploaded, numbers with the kernel's own size, and a check where others call you.
+# The fix: set the dtype when you upload the data, pass numbers in the kernel's own types, and check what others pass.
 a = cl.array.to_device(queue, np.asarray(x, np.float32))
 assert a.dtype == c.dtype == np.float32
 kernel(queue, x.shape, None, a.data, c.data, np.int64(x.size))

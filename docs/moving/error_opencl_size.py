@@ -38,11 +38,11 @@ def said(call):
     raise AssertionError("no error")
 
 
-# What goes wrong: 1,000 work-items are no whole number of groups of 256; and 2,000 elements do not go into 1,000.
+# What goes wrong: 1,000 work-items are not a whole number of groups of 256, and 2,000 elements do not fit into 1,000.
 assert said(lambda: kernel(queue, (x.size,), (GROUP,), a.data, c.data, np.int64(x.size))) in __doc__
 assert said(lambda: cl.enqueue_copy(queue, a.data, np.zeros(2_000, np.float32))) in __doc__
 
-# The fix: round up, and let the kernel leave out what is too much: that is what its n is for.
+# The fix: round up, and let the kernel skip the surplus work-items: that is what its n is for.
 work_items = (x.size + GROUP - 1) // GROUP * GROUP
 kernel(queue, (work_items,), (GROUP,), a.data, c.data, np.int64(x.size))
 np.testing.assert_array_equal(c.get(), 2 * x)

@@ -1,4 +1,4 @@
-"""More than the GPU's memory: CuPy.
+"""More than fits into the GPU's memory: CuPy.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
@@ -17,7 +17,7 @@ except cp.cuda.memory.OutOfMemoryError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: a part at a time. What is freed stays in CuPy's pool, until you give it back to others.
+# The fix: work on one part at a time. Freed memory stays in CuPy's pool until you give it back.
 size, chunk = 10_000_000, 3_000_000
 total = sum(float(cp.ones(min(chunk, size - i)).sum()) for i in range(0, size, chunk))
 assert total == size
@@ -25,4 +25,4 @@ pool = cp.get_default_memory_pool()
 kept = pool.total_bytes()
 pool.free_all_blocks()
 assert pool.total_bytes() < kept
-print(f"{total:,.0f} added up in parts")
+print(f"{total:,.0f} elements added up in parts")

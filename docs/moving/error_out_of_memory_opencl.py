@@ -1,4 +1,4 @@
-"""More than the device gives in one piece: PyOpenCL.
+"""A buffer larger than the device allows: PyOpenCL.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
@@ -15,7 +15,7 @@ devices = [device for platform in cl.get_platforms() for device in platform.get_
 device = next((d for d in devices if d.type & cl.device_type.CPU), devices[0])
 queue = cl.CommandQueue(cl.Context([device]))
 
-# What goes wrong: a device has a largest buffer, often a quarter of its memory.
+# What goes wrong: a device limits the size of a buffer, often to a quarter of its memory.
 try:
     cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 2 * device.global_mem_size)
 except cl.LogicError as error:
@@ -23,7 +23,7 @@ except cl.LogicError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: a part at a time, and no part larger than the device says.
+# The fix: work on one part at a time, none larger than the device allows.
 x = np.ones(1_000_000, np.float32)
 chunk = min(300_000, device.max_mem_alloc_size // x.itemsize)
 parts = (cl.array.to_device(queue, x[i : i + chunk]) for i in range(0, x.size, chunk))

@@ -1,10 +1,10 @@
-"""A matrix product that is less exact on the GPU: TF32.
+"""A matrix product that is less accurate on the GPU: TF32.
 
 Framework: PyTorch
 Runs on: NVIDIA GPU
 Install: pip install torch numpy
 
-No error and no warning: float32 results are right to three digits instead of six.
+No error and no warning: float32 results are correct to three digits instead of six.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ def error():
     return np.abs((x @ y).cpu().numpy() - exact).max() / np.abs(exact).max()
 
 
-# What goes wrong: somebody, often an imported library, has allowed TF32. It has 10 bits of mantissa, float32 has 23.
+# What goes wrong: something, often an imported library, has allowed TF32. It has 10 bits of mantissa; float32 has 23.
 before = torch.get_float32_matmul_precision()
 torch.set_float32_matmul_precision("high")
 loose = error()
 
-# The fix: say what you want where it matters, and put back what was there.
+# The fix: set the precision where it matters, and restore what was set before.
 torch.set_float32_matmul_precision("highest")
 tight = error()
 torch.set_float32_matmul_precision(before)

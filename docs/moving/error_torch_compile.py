@@ -1,4 +1,4 @@
-"""A branch on a value, in a function that torch.compile must take whole.
+"""A branch on a value, in a function that torch.compile must compile as a whole.
 
 Framework: PyTorch
 Runs on: CPU
@@ -10,8 +10,8 @@ Unsupported: Data-dependent branching
 import torch
 
 
-# What goes wrong: which way to go is known only when the sum is there, on the device. Without fullgraph=True PyTorch
-# cuts the function in two there, without a word, and the gain with it.
+# What goes wrong: which branch to take is known only once the sum has been computed on the device. Without
+# fullgraph=True, PyTorch silently splits the function there, and much of the gain is lost.
 @torch.compile(fullgraph=True, backend="eager")  # eager: no compiler is needed to see the error
 def clipped(x):
     if x.sum() > 0:
@@ -27,7 +27,7 @@ else:
     raise AssertionError("no error")
 
 
-# The fix: choose by a tensor, so that both ways are one computation.
+# The fix: choose with a tensor, so that both branches are one computation.
 @torch.compile(fullgraph=True, backend="eager")
 def chosen(x):
     return torch.where(x.sum() > 0, x * 2, x)

@@ -20,14 +20,14 @@ def said(call):
     raise AssertionError("no error")
 
 
-# What goes wrong: NumPy makes float64, PyTorch float32.
+# What goes wrong: NumPy makes float64 by default, and PyTorch makes float32.
 x = torch.from_numpy(np.ones((3, 3)))
 weight = torch.ones(3, 3)
 layer = torch.nn.Linear(3, 3)
 assert said(lambda: weight @ x) in __doc__
 assert said(lambda: layer(x)) in __doc__
 
-# The fix: say the dtype when the data comes in; a GPU is much faster in float32.
+# The fix: set the dtype when the data comes in; a GPU is much faster in float32.
 x = torch.from_numpy(np.ones((3, 3))).to(torch.float32)
 assert (weight @ x).dtype == layer(x).dtype == torch.float32
 print(f"both {x.dtype}")

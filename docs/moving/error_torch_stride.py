@@ -1,4 +1,4 @@
-"""A reversed NumPy array given to PyTorch.
+"""A reversed NumPy array is passed to PyTorch.
 
 Framework: PyTorch
 Runs on: CPU
@@ -11,7 +11,7 @@ ValueError: At least one stride in the given numpy array is negative, and tensor
 import numpy as np
 import torch
 
-# What goes wrong: x[::-1] copies nothing, it is a view that walks backwards.
+# What goes wrong: x[::-1] copies nothing: it is a view that runs backwards through the memory.
 x = np.arange(4.0)[::-1]
 try:
     torch.from_numpy(x)
@@ -20,7 +20,7 @@ except ValueError as error:
 else:
     raise AssertionError("no error")
 
-# The fix: a copy that walks forwards.
+# The fix: make a copy that runs forwards.
 t = torch.from_numpy(np.ascontiguousarray(x))
 assert t.tolist() == [3, 2, 1, 0]
 print(f"contiguous: {t.tolist()}")

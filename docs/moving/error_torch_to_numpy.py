@@ -1,4 +1,4 @@
-"""A tensor on the GPU given to NumPy.
+"""A tensor on the GPU is passed to NumPy.
 
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
@@ -21,13 +21,13 @@ def said(call):
     raise AssertionError("no error")
 
 
-# What goes wrong. Without a GPU a tensor on "meta", which has no data, stands for the one on the GPU.
+# What goes wrong. On a machine without a GPU, a tensor on "meta", which has no data, takes the place of one on the GPU.
 x = torch.arange(3.0, device="cuda:0" if torch.cuda.is_available() else "meta")
 assert said(lambda: np.asarray(x)) in __doc__
 weight = torch.ones(3, requires_grad=True)
 assert said(lambda: weight.numpy()) in __doc__
 
-# The fix: detach() where there is a gradient, then cpu(), then numpy().
+# The fix: call detach() if there is a gradient, then cpu(), then numpy().
 host = (x if x.is_cuda else torch.arange(3.0)).detach().cpu().numpy()
 np.testing.assert_array_equal(host, [0, 1, 2])
 np.testing.assert_array_equal(weight.detach().cpu().numpy(), [1, 1, 1])

@@ -12,7 +12,7 @@ RuntimeError: Tensor on device cpu is not on the expected device meta!
 
 import torch
 
-# Without a GPU a tensor on "meta", which has a shape but no data, stands for the one on the GPU.
+# On a machine without a GPU, a tensor on "meta", which has a shape but no data, takes the place of one on the GPU.
 device = torch.device("cuda:0" if torch.cuda.is_available() else "meta")
 
 
@@ -24,7 +24,7 @@ def said(call):
     raise AssertionError("no error")
 
 
-# What goes wrong: one of them was never moved.
+# What goes wrong: one of the tensors was never moved.
 a = torch.ones(3, 3, device=device)
 b = torch.ones(3, 3)
 quoted = " ".join(__doc__.split())
@@ -32,7 +32,7 @@ assert said(lambda: a * b) in quoted
 if device.type == "cuda":
     assert said(lambda: a @ b) in quoted
 
-# The fix: move it to where the other one is; and make new tensors there at once.
+# The fix: move it to where the other one is, and create new tensors there from the start.
 c = a * b.to(a.device)
 d = torch.zeros(3, 3, device=a.device)
 assert c.device == d.device == a.device

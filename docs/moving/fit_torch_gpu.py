@@ -1,4 +1,4 @@
-"""Fit a line by gradient descent: PyTorch on the GPU, and on the CPU where there is none.
+"""Fit a line by gradient descent: PyTorch on the GPU, or on the CPU if there is no GPU.
 
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
@@ -20,7 +20,7 @@ def fit(x, y, steps=200):
         loss = ((x @ weight - y) ** 2).mean()
         loss.backward()
         optimizer.step()
-        losses.append(loss.detach())  # stays there: item() would wait for the GPU in every step
+        losses.append(loss.detach())  # stays on the device: item() would wait for the GPU in every step
     return weight.detach(), torch.stack(losses).tolist()
 
 

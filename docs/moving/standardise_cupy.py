@@ -16,7 +16,7 @@ def surprise(x):
 
 if __name__ == "__main__":
     x = np.random.default_rng(0).normal(10, 3, (20_000, 50))
-    answer = float(surprise(cp.asarray(x)))  # to the GPU once, before; one number back, at the end
+    answer = float(surprise(cp.asarray(x)))  # one upload at the start; one number comes back at the end
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     np.testing.assert_allclose(answer, (z[np.abs(z) > 2] ** 2).sum(), rtol=1e-10)
     print(f"CuPy: {answer:.6f}")

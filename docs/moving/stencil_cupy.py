@@ -34,7 +34,7 @@ def smooth(x):
 if __name__ == "__main__":
     x = np.random.default_rng(0).random(100_003, np.float32)
     y = smooth(cp.asarray(x))
-    cp.cuda.get_current_stream().synchronize()  # only to time: get() waits by itself
+    cp.cuda.get_current_stream().synchronize()  # needed only for timing: get() waits by itself
     padded = np.pad(x, 1, mode="edge").astype(np.float64)
     np.testing.assert_allclose(y.get(), (padded[:-2] + padded[1:-1] + padded[2:]) / 3, rtol=1e-6)
     print("CuPy RawKernel: 100,003 elements, all right")

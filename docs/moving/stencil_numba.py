@@ -32,7 +32,7 @@ def smooth(x):
 if __name__ == "__main__":
     x = np.random.default_rng(0).random(2_003, np.float32)
     y = smooth(cuda.to_device(x))
-    cuda.synchronize()  # only to time: copy_to_host() waits by itself
+    cuda.synchronize()  # needed only for timing: copy_to_host() waits by itself
     padded = np.pad(x, 1, mode="edge").astype(np.float64)
     np.testing.assert_allclose(y.copy_to_host(), (padded[:-2] + padded[1:-1] + padded[2:]) / 3, rtol=1e-6)
     print("Numba: 2,003 elements, all right")

@@ -1,4 +1,4 @@
-"""A group-by on every GPU of this machine: Dask's DataFrame, its partitions in cuDF.
+"""A group-by on every GPU of this machine: Dask's DataFrame, with partitions in cuDF.
 
 Install: pip install "dask-cuda[cu13]" dask-cudf-cu13
 Run: python cudf_dataframe.py
@@ -27,4 +27,4 @@ if __name__ == "__main__":
     assert type(means).__module__.startswith("cudf"), type(means)
     expected = frame.groupby("key").x.mean()
     np.testing.assert_allclose(means.to_pandas().sort_index(), expected)
-    print(f"a mean for each of {len(means)} keys, by cuDF in Dask, all right")
+    print(f"a mean for each of {len(means)} keys, with cuDF in Dask, all right")

@@ -2,7 +2,7 @@
 
 Run: python gpu_steps_on_gpu_workers.py tcp://127.0.0.1:8786
 
-Takes a cluster that runs: one worker or more started with `--resources "GPU=1"`, and others without.
+Uses a running cluster: one or more workers started with `--resources "GPU=1"`, and others without.
 """
 
 import sys
@@ -17,7 +17,7 @@ def load(x):
 
 
 def gpu_step(x):
-    # CuPy would go here. The label is all that Dask knows: it looks for no GPU.
+    # CuPy would go here. The label is all that Dask knows: it does not look for a GPU.
     assert "GPU" in get_worker().state.total_resources, f"a GPU step ran on {get_worker().name}"
     return x * 2
 
@@ -39,8 +39,8 @@ if __name__ == "__main__":
 
         x = da.arange(20, chunks=1).map_blocks(load)
         with dask.annotate(resources={"GPU": 1}):
-            x = x.map_blocks(gpu_step, dtype=x.dtype)  # without dtype Dask tries the step here, on the client
-        # Optimised, load and gpu_step are one task, and that has no annotation.
+            x = x.map_blocks(gpu_step, dtype=x.dtype)  # without dtype, Dask tries the step here, on the client
+        # The optimisation would merge load and gpu_step into one task, which has no annotation.
         array = int(x.sum().compute(optimize_graph=False))
 
     assert futures == delayed == array == sum(2 * (i + 1) for i in range(20))

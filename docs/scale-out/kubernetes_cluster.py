@@ -1,4 +1,4 @@
-"""Two GPU workers in Kubernetes, by the Dask operator, from the manifest beside this file.
+"""Two GPU workers in Kubernetes, started by the Dask operator from the manifest beside this file.
 
 Install: pip install dask-kubernetes
 Run: python kubernetes_cluster.py IMAGE

@@ -1,4 +1,4 @@
-"""A Numba kernel in a module of its own, so that workers import it: numba_on_workers.py sends them this file."""
+"""A Numba kernel in a module of its own, so that workers can import it: numba_on_workers.py sends them this file."""
 
 import numpy as np
 from numba import cuda
@@ -12,7 +12,7 @@ def double(x):
 
 
 def doubled_sum(start, stop):
-    """The sum of 2 × (start … stop - 1), and which kernel object of this process computed it."""
-    x = cuda.to_device(np.arange(start, stop, dtype=np.float64))  # host in, number out: nothing of the GPU is sent
+    """Return the sum of 2 × (start … stop - 1), and the id of the kernel object of this process that computed it."""
+    x = cuda.to_device(np.arange(start, stop, dtype=np.float64))  # numbers in, number out: no GPU object is sent
     double[(x.size + 255) // 256, 256](x)
     return float(x.copy_to_host().sum()), id(double)

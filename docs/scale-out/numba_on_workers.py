@@ -1,4 +1,4 @@
-"""A Numba CUDA kernel on the GPU workers of a cluster that runs; compiled once in each worker.
+"""A Numba CUDA kernel on the GPU workers of a running cluster, compiled once in each worker.
 
 Run: python numba_on_workers.py tcp://127.0.0.1:8786
 """
@@ -18,5 +18,5 @@ if __name__ == "__main__":
         gpu_workers = sum("GPU" in worker["resources"] for worker in client.scheduler_info(-1)["workers"].values())
 
     assert sum(sums) == 4_000 * 3_999
-    assert len(set(kernels)) <= gpu_workers, "a kernel object for each task: each is compiled anew"
+    assert len(set(kernels)) <= gpu_workers, "there is one kernel object per task: each is compiled again"
     print(f"a Numba kernel, {len(sums)} tasks, {len(set(kernels))} kernel object(s) on {gpu_workers} GPU worker(s)")

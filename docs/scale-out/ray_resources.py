@@ -1,4 +1,4 @@
-"""GPU steps in a Ray that runs already: each gets a GPU of its own, the other steps any core.
+"""GPU steps in a Ray cluster that is already running: each gets a GPU of its own, the other steps use any core.
 
 Run: python ray_resources.py 127.0.0.1:6379
 """
@@ -26,4 +26,4 @@ if __name__ == "__main__":
 
     assert sum(x for x, _ in results) == sum(2 * (i + 1) for i in range(8))
     assert all(len(gpus) == 1 for _, gpus in results), results
-    print(f"Ray: {len(results)} GPU steps, each with one GPU, all right")
+    print(f"Ray: {len(results)} GPU steps with one GPU each, all right")

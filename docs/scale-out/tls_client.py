@@ -1,4 +1,4 @@
-"""A client of a scheduler that speaks TLS, with the certificates of a folder.
+"""A client of a scheduler that uses TLS, with the certificates from a folder.
 
 Run: python tls_client.py tls://127.0.0.1:8786 certificates
 """

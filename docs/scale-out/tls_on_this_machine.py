@@ -1,4 +1,4 @@
-"""TLS in a cluster on this machine, with a certificate that is made for it and only kept in memory.
+"""TLS in a cluster on this machine, with a certificate that is made for it and kept only in memory.
 
 Install: pip install cryptography
 Run: python tls_on_this_machine.py

@@ -1,4 +1,4 @@
-"""One GPU to another through Dask, by TCP and by UCX: 1 GB of a CuPy array, and an 8-byte round trip.
+"""From one GPU to another through Dask, with TCP and with UCX: a CuPy array of 1 GB, and an 8-byte round trip.
 
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13 distributed-ucxx-cu13
 Run: python ucx_against_tcp.py
@@ -21,7 +21,7 @@ def ones(nbytes):
     import cupy as cp
 
     array = cp.ones(nbytes // 4, cp.float32)
-    cp.cuda.Device().synchronize()  # else the transfer waits for it
+    cp.cuda.Device().synchronize()  # otherwise the transfer would wait for it
     return array
 
 
@@ -30,13 +30,13 @@ def total(array):
 
 
 def last_transfer(dask_worker):
-    """Seconds that this worker took to get the array: Dask's own log, without the scheduler's part."""
+    """Return seconds and bytes of this worker's last transfer, from Dask's own log: without the scheduler's part."""
     log = dask_worker.transfer_incoming_log[-1]
     return log["duration"], log["total"]
 
 
 async def round_trip(other, dask_worker):
-    """Seconds for 8 bytes to the other worker and back, by Dask's own RPC on a connection that is open."""
+    """Return the seconds for 8 bytes to the other worker and back, with Dask's own RPC on an open connection."""
     rpc = dask_worker.rpc(other)
     times = []
     for _ in range(210):
@@ -55,7 +55,7 @@ def measure(protocol):
             n_workers=2,
             protocol=protocol,
             dashboard_address="127.0.0.1:0",
-            rmm_pool_size="4 GB",  # UCX maps memory once for each allocation: a pool is mapped once
+            rmm_pool_size="4 GB",  # UCX maps memory once per allocation, so a pool is mapped only once
             rmm_allocator_external_lib_list=["cupy"],
         ) as cluster,
         Client(cluster) as client,
@@ -72,7 +72,7 @@ def measure(protocol):
             rates.append(NBYTES / seconds / 1e9)
             source.release()
         latency = client.run(round_trip, there, workers=[here])[here]
-    del rates[0]  # connections are opened and memory is mapped in the first
+    del rates[0]  # the first transfer also opens connections and maps memory
     return {
         "GB/s": round(statistics.median(rates), 2),
         "GB/s of each": [round(rate, 2) for rate in rates],
