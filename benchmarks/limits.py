@@ -37,6 +37,7 @@ from gpu_cookbook.store.commits import StoreError
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
+PINNED = ("cupy_pinned_tuned", "torch_pinned_tuned")  # those that have pinned_product
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
 IN_GRAPH = 50  # products, one after another: their launches are not in the time
@@ -45,7 +46,8 @@ LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
     ("multiply", SMALL, "resident", ("numba", "numba_tuned")),
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
-    ("matmul", 200, "transfer", ("torch", "torch_tuned")),
+    ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
+    ("matmul", 200, "transfer", ("torch", "torch_pinned_tuned")),
     ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),
@@ -131,7 +133,7 @@ def graph_of_matmul():
     module = load("matmul", "cupy_tuned")
     a, b = catalogue.workload_module("matmul").inputs(200)
     (x, y), (out,) = module.upload(a, b), module.upload(np.full((200, 200), np.nan))
-    took = in_graph(lambda: module.launch(x, y, out, 200, 200, 200))
+    took = in_graph(lambda: module.launch(x, y, out))
     expected = a.astype(np.float64) @ b
     return took, float(np.linalg.norm(module.download(out) - expected) / np.linalg.norm(expected))
 
@@ -173,11 +175,11 @@ def read_bandwidth():
     return x.nbytes / took
 
 
-def prepared(technique):
+def pinned(technique):
     """Seconds of a product 200×200×200 from pinned host arrays to a host array, all in one graph."""
     module = load("matmul", technique)
     a, b = catalogue.workload_module("matmul").inputs(200)
-    host_a, host_b, product = module.prepared(200, 200, 200)
+    host_a, host_b, product = module.pinned_product(200, 200, 200)
     host_a[:], host_b[:] = a, b
     took = call(product)
     np.testing.assert_allclose(product(), a.astype(np.float64) @ b, rtol=0, atol=1e-4)
@@ -259,21 +261,22 @@ def rows(known):
                 limit = f"{seconds(cublas)}: cuBLAS"
                 yield f"matmul {size:,}, device", f"{name}_tuned", seconds(took), limit, took / cublas, 1.1, "ratio"
     torch = results.get("matmul", "torch", 200, "resident")
-    for name in FRAMEWORKS:
-        if torch and (took := results.get("matmul", f"{name}_tuned", 200, "resident")):
-            yield "matmul 200", f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
+    for metric, name in itertools.product(("resident", "prepared"), FRAMEWORKS):
+        if torch and (took := results.get("matmul", f"{name}_tuned", 200, metric)):
+            what = "matmul 200" if metric == "resident" else "matmul 200, prepared"
+            yield what, f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
     limits = (
         ("PyTorch, with_torch.py", results.get("matmul", "torch", 200, "transfer"), 0.3),
         ("NumPy", results.get("matmul", "numpy", 200, "resident"), 1),
     )
-    for name in FRAMEWORKS:
-        times = {"from any host arrays": results.get("matmul", f"{name}_tuned", 200, "transfer")}
-        if name != "pyopencl":  # it has no graphs
-            times["from pinned host arrays"] = alone(prepared, f"{name}_tuned")
+    for technique in (*(f"{name}_tuned" for name in FRAMEWORKS), *PINNED):
+        times = {"from any host arrays": results.get("matmul", technique, 200, "transfer")}
+        if technique in PINNED:
+            times["from pinned host arrays"] = alone(pinned, technique)
         for (what, took), (other, limit, reach) in itertools.product(times.items(), limits):
             if took and limit:
                 against = f"{seconds(limit)}: {other}"
-                yield f"matmul 200, {what}", f"{name}_tuned", seconds(took), against, took / limit, reach, "ratio"
+                yield f"matmul 200, {what}", technique, seconds(took), against, took / limit, reach, "ratio"
 
     if bandwidth := alone(read_bandwidth):
         read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth

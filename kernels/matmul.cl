@@ -1,6 +1,6 @@
 // c = a @ b: a is m x k, b is k x n, C-contiguous. A work-group of TILE x TILE work-items makes one tile of c, one
-// work-item an element. It reads a and b in tiles too, so that each element comes from memory once a group and not once
-// a work-item. The groups are numbered along one dimension: as many as c has tiles, which they make row by row.
+// work-item per element. It reads a and b in tiles too, so that each element comes from memory once per group, not once
+// per work-item. The groups are numbered along one dimension: as many as c has tiles, which they make row by row.
 #define TILE 16
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
@@ -14,13 +14,13 @@ void matmul(__global const float *a, __global const float *b, __global float *c,
 
     float sum = 0;
     for (long start = 0; start < k; start += TILE) {
-        // Zeros outside of a and b: they add nothing. No work-item may leave early, all of them fill the tiles.
+        // Zeros outside a and b add nothing. No work-item may return early: all of them fill the tiles.
         a_tile[y][x] = row < m && start + x < k ? a[row * k + start + x] : 0;
         b_tile[y][x] = start + y < k && column < n ? b[(start + y) * n + column] : 0;
         barrier(CLK_LOCAL_MEM_FENCE);  // both tiles are full
         for (int i = 0; i < TILE; ++i)
             sum += a_tile[y][i] * b_tile[i][x];
-        barrier(CLK_LOCAL_MEM_FENCE);  // nobody needs them any more
+        barrier(CLK_LOCAL_MEM_FENCE);  // no work-item needs them any more
     }
     if (row < m && column < n)
         c[row * n + column] = sum;

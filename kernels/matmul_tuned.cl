@@ -2,8 +2,8 @@
 // 256, matmul_large for the rest. Both take work-groups of 256 work-items, numbered along one dimension: as many groups
 // as c has tiles, which they make row by row.
 
-// The four elements from x on, where left are left in the row; zeros for those that are not, which are not read.
-// wide: every row starts at a multiple of 16 bytes and has a multiple of four columns, so that one load brings four.
+// The four elements from x on, of which the row has only left more; zeros for the others, which are not read.
+// wide: every row starts at a multiple of 16 bytes and has a multiple of four columns, so that one load reads four.
 float4 four(__global const float *x, const long left, const bool wide)
 {
     float4 value = 0;
@@ -47,7 +47,7 @@ bool is_wide(__global const float *x, const long columns)
 
 // ---- matmul_small: 20 x 16 tiles of c, so that a c of 200 x 200 has a tile for each of an H200's 132 compute units.
 // All of k is in local memory at once: one wait for memory, one barrier. The work-items are 16 teams of 4 x 4, each
-// item with 5 x 4 sums; a team has a sixteenth of k, and the teams' sums are added at the end.
+// item with 5 x 4 sums; each team takes a sixteenth of k, and the teams' sums are added at the end.
 #define HEIGHT 20
 #define WIDTH 16
 #define MOST_K 256
@@ -65,7 +65,7 @@ void matmul_small(__global const float *a, __global const float *b, __global flo
     const bool a_wide = is_wide(a, k), b_wide = is_wide(b, n), c_wide = is_wide(c, n);
 
     const long a_x = item % 64 * 4, b_x = column + item % 4 * 4;
-    float4 from_a[HEIGHT / 4], from_b[MOST_K / 64];  // all loads are on their way before the first is needed
+    float4 from_a[HEIGHT / 4], from_b[MOST_K / 64];  // all loads are in flight before the first is needed
 #pragma unroll
     for (int i = 0; i < HEIGHT / 4; ++i) {
         const long y = row + 4 * i + item / 64;
@@ -100,7 +100,7 @@ void matmul_small(__global const float *a, __global const float *b, __global flo
             sum[j] += from.w * b3;
         }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // nobody needs a_tile any more: the teams' sums take its place
+    barrier(CLK_LOCAL_MEM_FENCE);  // no work-item needs a_tile any more: the teams' sums take its place
 
     __local float4 *sums = &a_tile[0][0];
 #pragma unroll
@@ -117,9 +117,9 @@ void matmul_small(__global const float *a, __global const float *b, __global flo
     }
 }
 
-// ---- matmul_large: TILE x TILE tiles of c, TILE / 16 x TILE / 16 sums a work-item, made of blocks of 4 x 4. From
-// local memory a work-item reads 2 * TILE / 16 floats for TILE / 16 * TILE / 16 products: TILE is 128 where c has tiles
-// enough for every compute unit, and 64 where it has not.
+// ---- matmul_large: TILE x TILE tiles of c, TILE / 16 x TILE / 16 sums per work-item, in blocks of 4 x 4. From local
+// memory a work-item reads 2 * TILE / 16 floats for TILE / 16 * TILE / 16 products. TILE is 128 if c has enough tiles
+// for every compute unit, and 64 if it does not.
 #ifndef TILE
 #define TILE 128
 #endif
@@ -130,8 +130,8 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matmul_large(__global const float *a, __global const float *b, __global float *c, const long m, const long k,
                   const long n)
 {
-    // Two of each: while one is read, the next is filled, and one barrier a step is enough. a_tile is transposed, with
-    // four floats more in a row, so that neighbours who write into different rows meet different banks.
+    // Two of each: while one is read, the next is filled, and one barrier per step is enough. a_tile is transposed,
+    // with four more floats per row, so that neighbours who write into different rows meet different banks.
     __local float4 a_tile[2][DEPTH][TILE / 4 + 1], b_tile[2][DEPTH][TILE / 4];
     const int item = get_local_id(0);
     const long across = (n + TILE - 1) / TILE, group = get_group_id(0);
@@ -166,7 +166,7 @@ void matmul_large(__global const float *a, __global const float *b, __global flo
         b_tile[now][b_y][b_x] = next_b;
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // The next step's, on their way while this step is computed; zeros after the last.
+        // The next step's, in flight while this step is computed; zeros after the last.
         from_a += DEPTH;
         from_b += DEPTH * n;
         a_left -= DEPTH;

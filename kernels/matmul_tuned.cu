@@ -1,8 +1,9 @@
-// c = a @ b: a is m x k, b is k x n, C-contiguous, k <= MOST_K. Fast where c has at most as many tiles of ROWS x COLUMNS
+// c = a @ b: a is m x k, b is k x n, C-contiguous, k <= MOST_K. Fast if c has at most as many tiles of ROWS x COLUMNS
 // as the GPU has multiprocessors. At 200 x 200 x 200 there are 8 million multiplications to do, a quarter of a
-// microsecond for an H200, and everything else is waiting. So each block waits for memory once: it brings all that its
-// tile needs, 20 rows of a and 16 columns of b, in one go. And nobody adds up 200 products in a row: GROUPS groups of 16
-// threads share k out, a thread has 5 x 4 sums, and at the end the groups' sums are added.
+// microsecond for an H200, and everything else is waiting. So each block waits for memory once: it fetches all that
+// its tile needs, 20 rows of a and 16 columns of b, at once. And no thread adds up 200 products one after another:
+// GROUPS groups of 16 threads share k among them, each thread has 5 x 4 sums, and at the end the sums of the groups
+// are added.
 // Blocks of THREADS threads; grid: one-dimensional, as many blocks as c has tiles, which it makes row by row.
 #define ROWS 20
 #define COLUMNS 16
@@ -10,7 +11,7 @@
 #define MOST_K 256
 #define THREADS (16 * GROUPS)
 
-// 16 bytes from global to shared memory, past the registers: a thread can have any number of these on their way.
+// 16 bytes from global to shared memory, past the registers: a thread can have any number of these in flight.
 static __device__ void bring(float *to, const float *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -32,8 +33,8 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
     const int t = threadIdx.x, across = (n + COLUMNS - 1) / COLUMNS;
     const int first_row = blockIdx.x / across * ROWS, first_column = blockIdx.x % across * COLUMNS;
 
-    // What lies behind the last row or column comes from there: it ends in sums that nobody keeps.
-    if (k % 4 == 0 && aligned(a)) {  // whole rows: one after the other in a, and in shared memory too
+    // Beyond the last row or column the last one is read again: those sums are not kept.
+    if (k % 4 == 0 && aligned(a)) {  // whole rows: they are adjacent in a, and in shared memory too
         const float *from = a + (long long)first_row * k;
         const int last = min(ROWS, m - first_row) * k - 4;
         for (int i = 4 * t; i < ROWS * k; i += 4 * THREADS)
@@ -76,7 +77,7 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
                 sum[row][column] += left[row].x * (&right[0].x)[column] + left[row].y * (&right[1].x)[column]
                                   + left[row].z * (&right[2].x)[column] + left[row].w * (&right[3].x)[column];
     }
-    __syncthreads();  // nobody needs a and b any more: their place is for the groups' sums
+    __syncthreads();  // no thread needs a and b any more: the groups' sums take their place
     for (int row = 0; row < 5; ++row)
         *(float4 *)(sums + (group * ROWS + y + row) * COLUMNS + x) = *(float4 *)sum[row];
     __syncthreads();
@@ -98,7 +99,7 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
     }
 }
 
-// 16 bytes a thread, n of them: between the GPU's memory and pinned memory of the host, which kernels reach as well.
+// n times 16 bytes, one per thread, between the GPU's memory and pinned memory of the host, which kernels can reach.
 extern "C" __global__ void copy(const float4 *from, float4 *to, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

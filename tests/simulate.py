@@ -1,5 +1,6 @@
 """A Numba recipe in Numba's CUDA simulator, at the sizes that it can do in seconds: ``python simulate.py PATH``."""
 
+import ctypes
 import functools
 import os
 import sys
@@ -27,6 +28,19 @@ SIZES = {
     "random_subset_mean": ((0, 0), (1, 1), (5, 7)),
 }
 
+
+def sgemm(handle, _, __, m, n, k, alpha, a, a_rows, b, b_rows, beta, c, c_rows):
+    """cuBLAS's product of matrices that are stored column by column, on addresses of the host."""
+    assert (a_rows.value, b_rows.value, c_rows.value) == (m.value, k.value, m.value) and k.value
+
+    def matrix(address, rows, columns):
+        floats = (ctypes.c_float * (rows.value * columns.value)).from_address(address.value)
+        return np.ctypeslib.as_array(floats).reshape(columns.value, rows.value).T
+
+    matrix(c, m, n)[:] = matrix(a, m, k) @ matrix(b, k, n)
+    return 0
+
+
 # The simulator has no cuda.libdevice: NumPy's functions of the same meaning for those that recipes call.
 FakeCUDAModule.libdevice = SimpleNamespace(
     fast_fdividef=np.divide, rint=np.rint, rsqrt=lambda x: 1 / np.sqrt(x), rsqrtf=lambda x: 1 / np.sqrt(x)
@@ -39,6 +53,8 @@ warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # Num
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
+if hasattr(module, "cublas"):
+    module.cublas = lambda: (SimpleNamespace(cublasSgemm_v2_64=sgemm), None)
 # Every thread is one of Python's here: fewer of them, so that it ends in seconds.
 vars(module).update(BLOCKS=2, THREADS=32, TILE=4, GROUPS=2)
 # No graphs either: what is captured is kept, and called when it is replayed.

@@ -1,5 +1,7 @@
 """Tuned matrix products are right around the edges of their tiles, whichever of their kernels a size would take."""
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import product
 
@@ -14,6 +16,8 @@ from gpu_cookbook.run.worker import Loader
 MATMUL = catalogue.workload_module("matmul")
 TUNED = [lambda recipe: recipe.workload == "matmul" and recipe.lane == "tuned"]
 OPENCL = [*TUNED, lambda recipe: recipe.technique == "pyopencl_tuned"]
+PREPARED = [*TUNED, lambda recipe: "\ndef prepared(" in recipe.path.read_text(encoding="utf-8")]
+PINNED = [*TUNED, lambda recipe: "\ndef pinned_product(" in recipe.path.read_text(encoding="utf-8")]
 
 # Tiles have 16, 20, 64 or 128 rows or columns, a load has four elements, and a small kernel takes K up to 256.
 EDGES = (1, 2, 3, 4, 5, 15, 16, 17, 19, 20, 21, 63, 64, 65, 127, 128, 129, 255, 256, 257)
@@ -103,3 +107,74 @@ def test_a_kernel_for_each_kind_of_size(recipe, monkeypatch):
     assert tiles == [module.SMALL, module.SMALL, module.MIDDLE, module.MIDDLE, module.LARGE, module.LARGE]
     assert module.tiles(module.SMALL, 200, 200) == 130
     assert module.tiles(module.LARGE, 2**20, 2**20) == 2**26
+
+
+@pytest.mark.parametrize("recipe", recipes(*PREPARED))
+def test_prepared_multiplies_what_its_arrays_hold(recipe):
+    module = module_of(recipe)
+    for m, k, n in ((1, 1, 1), (0, 5, 3), (5, 0, 3), (17, 200, 3), (200, 200, 200), (300, 300, 300)):
+        a, b = MATMUL.inputs((m, k, n))
+        x, y = module.upload(a, b)
+        multiply = module.prepared(x, y)
+        c = multiply()
+        module.wait(c)
+        assert Expected(MATMUL, (a, b)).disagreement(module.download(c)) is None, (m, k, n)
+
+        changed, _ = MATMUL.inputs((m, k, n), seed=1)
+        if changed.size:
+            module.matmul(*module.upload(changed, np.eye(k)), out=x)
+        del x, y
+        gc.collect()
+        assert multiply() is c
+        module.wait(c)
+        assert Expected(MATMUL, (changed, b)).disagreement(module.download(c)) is None, (m, k, n)
+
+
+@pytest.mark.parametrize("recipe", recipes(*PREPARED))
+def test_prepared_writes_into_out(recipe):
+    module = module_of(recipe)
+    for m, k, n in ((0, 5, 3), (5, 0, 3), (20, 256, 16), (300, 300, 300)):
+        a, b = MATMUL.inputs((m, k, n))
+        (out,) = module.upload(np.full((m, n), np.nan, np.float32))
+        c = module.prepared(*module.upload(a, b), out)()
+        module.wait(c)
+        assert c is out
+        assert Expected(MATMUL, (a, b)).disagreement(module.download(out)) is None, (m, k, n)
+
+
+@pytest.mark.parametrize("recipe", recipes(*PREPARED))
+def test_prepared_refuses_what_matmul_refuses(recipe):
+    module = module_of(recipe)
+    for a, b in MATMUL.wrong_inputs():
+        with pytest.raises(ValueError, match="matmul takes float32 arrays of M×K and K×N"):
+            module.prepared(*module.upload(a, b))
+    a, b = module.upload(*MATMUL.inputs((5, 5, 5)))
+    with pytest.raises(ValueError, match="neither a nor b"):
+        module.prepared(a, b, a)
+    with pytest.raises(ValueError, match="into .*float32"):
+        module.prepared(a, b, *module.upload(np.zeros((5, 7))))
+
+
+@pytest.mark.parametrize("recipe", recipes(*PINNED))
+def test_a_pinned_product_is_right_and_the_callers_own(recipe):
+    module = module_of(recipe)
+    for m, k, n in ((1, 1, 1), (17, 200, 3), (200, 3, 199), (200, 200, 200)):
+        host_a, host_b, multiply = module.pinned_product(m, k, n)
+        kept = []
+        for seed in (1, 2):
+            a, b = MATMUL.inputs((m, k, n), seed)
+            host_a[:], host_b[:] = a, b
+            kept.append((Expected(MATMUL, (a, b)), multiply()))
+        assert [expected.disagreement(c) for expected, c in kept] == [None, None], (m, k, n)
+    assert module.pinned_product(1, 257, 1) is None
+    assert module.pinned_product(5, 0, 3) is None
+
+
+@pytest.mark.parametrize("recipe", recipes(*PINNED))
+def test_a_round_trip_is_right_from_several_threads(recipe):
+    module = module_of(recipe)
+    sizes = [(size, 200, 200 - size) for size in (1, 20, 40) for _ in range(20)]
+    inputs = [MATMUL.inputs(size, seed) for seed, size in enumerate(sizes)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda arrays: module.round_trip(*arrays), inputs))
+    assert [Expected(MATMUL, i).disagreement(c) for i, c in zip(inputs, results, strict=True)] == [None] * len(sizes)

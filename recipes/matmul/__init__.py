@@ -40,14 +40,14 @@ def tolerance(expected, a, b):
     """The largest error that K products and K sums rounded to float32 can leave, in any order.
 
     Each rounding is off by at most 2**-24 of its value (Higham, Accuracy and Stability of Numerical Algorithms, §3.1),
-    and one more rounds the reference. TF32 rounds to 2**-11, and is found out at 200×200×200.
+    and one more rounds the reference. TF32 rounds to 2**-11, and is found at 200×200×200.
     """
     k = a.shape[1]
     return (k + 2) * 2.0**-24 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
 
 
 def bytes_moved(size):
-    """At least: both factors read once, the product written once, 4 bytes an element."""
+    """At least: both factors read once, the product written once, 4 bytes per element."""
     return footprint(size)
 
 

@@ -3,6 +3,7 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/reference/generated/cupy.matmul.html
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 """
 

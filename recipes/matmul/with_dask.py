@@ -1,8 +1,9 @@
-"""Multiply two matrices in Dask: chunks of NumPy arrays, the BLAS for each pair, on the threads of one process.
+"""Multiply two matrices in Dask: chunks of NumPy arrays, multiplied in pairs with BLAS on the threads of a process.
 
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/generated/dask.array.matmul.html
 """
 
 import dask.array as da
@@ -10,7 +11,7 @@ import numpy as np
 
 
 def upload(*arrays):
-    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    # name=False: otherwise Dask hashes every byte, to recognise an array that it has seen before.
     host = (np.asarray(x, np.float32, order="C") for x in arrays)
     return tuple(da.from_array(x, name=False).persist(scheduler="threads") for x in host)
 

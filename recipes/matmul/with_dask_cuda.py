@@ -1,8 +1,9 @@
-"""Multiply two matrices in Dask: rows of one and columns of the other on each GPU, with dask-cuda's worker for each.
+"""Multiply two matrices in Dask: rows of one and columns of the other on each GPU, with one dask-cuda worker per GPU.
 
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Follows: https://docs.rapids.ai/api/dask-cuda/stable/quickstart/
 """
 
 from contextlib import contextmanager
@@ -17,16 +18,16 @@ from dask_cuda import LocalCUDACluster
 
 @contextmanager
 def engine():
-    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    # Started before anything uses CUDA. This process never does: it would take memory of a worker's GPU.
     with (
         LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster, direct_to_workers=True),  # else all data goes through the scheduler
+        distributed.Client(cluster, direct_to_workers=True),  # otherwise all data goes through the scheduler
     ):
         yield
 
 
 def upload(*arrays):
-    # a by rows, b by columns: each pair of chunks makes a chunk of the product, and nothing has to be added up.
+    # a is split by rows, b by columns: each pair of chunks gives one chunk of the product, with nothing to add up.
     return tuple(spread(np.asarray(x, np.float32, order="C"), i % 2) for i, x in enumerate(arrays))
 
 
@@ -34,12 +35,12 @@ def spread(x, axis):
     client = distributed.default_client()
     workers = sorted(client.nthreads())
     parts = np.array_split(x, min(len(workers), x.shape[axis]), axis) if x.ndim == 2 and x.size else [x]
-    # Scattered: Dask warns of large data in a graph. hash=False: else it hashes every byte.
+    # Scattered, because Dask warns about large data in a graph. hash=False: otherwise it hashes every byte.
     futures = [
         client.submit(cp.asarray, client.scatter(p, workers=[w], hash=False), workers=[w], pure=False)
         for p, w in zip(parts, workers, strict=False)
     ]
-    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
+    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy array: this process would then use a GPU
     chunks = [da.from_delayed(f, p.shape, meta=meta) for f, p in zip(futures, parts, strict=True)]
     return (da.concatenate(chunks, axis) if len(chunks) > 1 else chunks[0]).persist()
 
@@ -47,7 +48,7 @@ def spread(x, axis):
 def matmul(a, b):
     if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
         raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
-    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    # A name of its own: otherwise Dask answers a second call with the result that it keeps of the first.
     return (a @ b).map_blocks(lambda chunk: chunk, name=f"matmul-{uuid4()}").persist()
 
 

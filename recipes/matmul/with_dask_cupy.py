@@ -1,20 +1,21 @@
-"""Multiply two matrices in Dask: chunks of CuPy arrays, cuBLAS for each pair, on one GPU.
+"""Multiply two matrices in Dask: chunks of CuPy arrays, multiplied in pairs with cuBLAS on one GPU.
 
 Framework: Dask
 Runs on: NVIDIA GPU
 Install: pip install "dask[complete]" "cupy-cuda13x[ctk]"
+Follows: https://docs.dask.org/en/stable/gpu.html
 """
 
 import cupy as cp
 import dask.array as da
 import numpy as np
 
-# A GPU needs large matrices to be busy, and Dask 0.1 ms for each task: not chunks of its usual 128 MiB.
+# Large chunks, not the usual 128 MiB: they keep the GPU busy, and Dask spends about 0.1 ms on each task.
 CHUNK = "1 GiB"
 
 
 def upload(*arrays):
-    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    # name=False: otherwise Dask hashes every byte, to recognise an array that it has seen before.
     host = (da.from_array(np.asarray(x, np.float32, order="C"), CHUNK, name=False) for x in arrays)
     return tuple(x.map_blocks(cp.asarray).persist(scheduler="single-threaded") for x in host)
 

@@ -1,14 +1,15 @@
-"""Multiply two matrices in Numba: a kernel in Python with 16×16 tiles in shared memory, compiled at its first launch.
+"""Multiply two matrices in Numba: a kernel in Python with 16×16 tiles in shared memory, compiled at the first launch.
 
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/examples.html#matrix-multiplication
 """
 
 import numpy as np
 from numba import cuda
 
-TILE = 16  # a block makes a tile of c of 16×16, one thread an element
+TILE = 16  # a block of threads makes a 16×16 tile of c, one thread per element
 
 
 @cuda.jit
@@ -18,23 +19,22 @@ def kernel(a, b, c):
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     tiles_across = (c.shape[1] + TILE - 1) // TILE
     row, column = cuda.blockIdx.x // tiles_across * TILE + y, cuda.blockIdx.x % tiles_across * TILE + x
-    zero = np.float32(0)  # a plain 0.0 would make it all float64
+    zero = np.float32(0)  # a plain 0.0 would make the sum float64
     total = zero
     for start in range(0, a.shape[1], TILE):
-        # Zeros outside of a and b: they add nothing. No thread may leave early, all of them fill the tiles.
+        # Zeros outside a and b add nothing. No thread may return early: all of them fill the tiles.
         a_tile[y, x] = a[row, start + x] if row < a.shape[0] and start + x < a.shape[1] else zero
         b_tile[y, x] = b[start + y, column] if start + y < b.shape[0] and column < b.shape[1] else zero
         cuda.syncthreads()  # both tiles are full
         for i in range(TILE):
             total += a_tile[y, i] * b_tile[i, x]
-        cuda.syncthreads()  # nobody needs them any more
+        cuda.syncthreads()  # no thread needs them any more
     if row < c.shape[0] and column < c.shape[1]:
         c[row, column] = total
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
-    return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
+    return tuple(cuda.to_device(np.array(x, np.float32, order="C")) for x in arrays)
 
 
 def matmul(a, b, out=None):
@@ -51,8 +51,8 @@ def matmul(a, b, out=None):
     m, n = a.shape[0], b.shape[1]
     out = cuda.device_array((m, n), np.float32) if out is None else out
     if out.size:  # a grid of no blocks is an error
-        tiles = ((m + TILE - 1) // TILE) * ((n + TILE - 1) // TILE)
-        kernel[tiles, (TILE, TILE)](a, b, out)  # a grid of one axis: the second one ends at 65,535
+        tiles = -(-m // TILE) * -(-n // TILE)  # each division rounds up
+        kernel[tiles, (TILE, TILE)](a, b, out)  # one axis: the second is limited to 65,535 blocks
     return out
 
 

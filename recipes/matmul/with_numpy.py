@@ -1,8 +1,9 @@
-"""Multiply two matrices in NumPy: its BLAS, on as many cores as that takes.
+"""Multiply two matrices in NumPy: its BLAS, on as many cores as the BLAS uses.
 
 Framework: NumPy
 Runs on: CPU
 Install: pip install numpy
+Follows: https://numpy.org/doc/stable/reference/generated/numpy.matmul.html
 """
 
 import numpy as np

@@ -4,6 +4,7 @@ Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
+Follows: https://documen.tician.de/pycuda/tutorial.html
 """
 
 from pathlib import Path
@@ -14,7 +15,6 @@ from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul.cu").read_text()
 TILE = 16  # as in the kernel
-
 kernel = SourceModule(KERNEL, no_extern_c=True).get_function("matmul")
 kernel.prepare("PPPqqq")  # the arguments' types, once: three pointers and three 64-bit integers
 
@@ -37,12 +37,10 @@ def matmul(a, b, out=None):
     if not all(x.flags.c_contiguous for x in (a, b, out)):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     if out.size:  # a grid of no blocks is an error
-        # PyCUDA has None, not a pointer, for an array of no elements: a and b where K is 0.
-        pointers = [int(x.gpudata) if x.size else 0 for x in (a, b, out)]
+        pointers = [int(x.gpudata) if x.size else 0 for x in (a, b, out)]  # gpudata of an empty array is None
         if pointers[2] in pointers[:2]:
             raise ValueError("matmul takes an out that is neither a nor b")
-        tiles = ((m + TILE - 1) // TILE) * ((n + TILE - 1) // TILE)
-        kernel.prepared_call((tiles, 1), (TILE, TILE, 1), *pointers, m, k, n)
+        kernel.prepared_call((-(-m // TILE) * -(-n // TILE), 1), (TILE, TILE, 1), *pointers, m, k, n)
     return out
 
 

@@ -3,6 +3,7 @@
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
+Follows: https://documen.tician.de/pyopencl/
 """
 
 from pathlib import Path
@@ -17,7 +18,7 @@ TILE = 16  # as in the kernel
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
-kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "matmul")  # once: program.matmul makes one a call
+kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "matmul")  # once: program.matmul would make one per call
 
 
 def upload(*arrays):
@@ -40,7 +41,7 @@ def matmul(a, b, out=None):
     if out.size:  # a launch of no work-items is an error
         if out.data in (a.data, b.data):
             raise ValueError("matmul takes an out that is neither a nor b")
-        tiles = ((m + TILE - 1) // TILE) * ((n + TILE - 1) // TILE)
+        tiles = -(-m // TILE) * -(-n // TILE)  # each division rounds up
         sizes = np.int64(m), np.int64(k), np.int64(n)
         kernel(queue, (tiles * TILE, TILE), (TILE, TILE), a.data, b.data, out.data, *sizes)
     return out
