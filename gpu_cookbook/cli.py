@@ -268,7 +268,8 @@ def compare(
     results = comparison.found()
     if results:
         print(f"{len(results)} results are stored already", file=sys.stderr)
-    interrupted = unsaved = False
+    interrupted = False
+    unsaved: OSError | None = None
     with progress() as bar:
         total = sum(len(left) for _, left in comparison.left())
         task = bar.add_task("measuring the copy bandwidth", total=total)
@@ -330,7 +331,7 @@ def tables(
     from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
 
     choose(workloads, (), lane)
-    complaints = []
+    complaints: list[str] = []
     try:
         stored = store.Store()
         results, complaints = stored.load()
@@ -549,7 +550,7 @@ def warn_of_others() -> None:
 def sizes_of(workload: str, words: Sequence[str] | None) -> list[Size]:
     """The sizes that the words name, or those that suit this machine; in order."""
     if not words:
-        return catalogue.default_sizes(workload)
+        return list(catalogue.default_sizes(workload))
     known = catalogue.workload_module(workload).SIZES
     sizes = set()
     for word in words:

@@ -166,7 +166,7 @@ class Result:
     timings: Mapping[Metric, Timing] = field(default_factory=dict)
     no_device_time: str | None = None  # why there is none
     first: FirstResult | None = None
-    peak_memory: int | None = None  # bytes
+    peak_memory: float | None = None  # bytes
     rates: Rates | None = None  # see judged()
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
@@ -207,6 +207,12 @@ class Result:
     @property
     def stale(self) -> bool:
         return self.origin is not None and self.origin.stale
+
+    @property
+    def stored(self) -> Origin:
+        """Where it comes from; only what was measured just now comes from nowhere."""
+        assert self.origin is not None
+        return self.origin
 
     @property
     def label(self) -> str:

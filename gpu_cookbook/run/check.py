@@ -89,7 +89,7 @@ def _equal(a, b):
 
 def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """(description, inputs): the same arrays as people hand them over, and with special values."""
-    yield "", inputs
+    yield "", tuple(inputs)
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     if not arrays:
         return
@@ -124,7 +124,7 @@ def check_size(
         wait(result)
         return download(result)
 
-    ways = {"": answer}
+    ways: dict[str, Callable[[Sequence[Any]], Any]] = {"": answer}
     if hasattr(module, "round_trip"):
         ways["round_trip: "] = lambda inputs: module.round_trip(*inputs)
     kept = []  # what round_trip returned, and what that was
@@ -172,7 +172,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     """What is wrong with what prepared() returns, in a line, or None. It is called three times: what it does in place
     must then have been done three times, and by prepared() itself not once."""
     upload, _, wait, download = steps(module, workload)
-    arguments, options = upload(*inputs), {}
+    arguments, options = upload(*inputs), dict[str, Any]()
     if takes_out(module.prepared):
         (options["out"],) = upload(np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
     replay = module.prepared(*arguments, **options)
@@ -196,7 +196,7 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
     upload, function, wait, download = steps(module, workload)
     expected = Expected(workload, inputs)
     count = len(inputs)
-    hosts = dict(enumerate(inputs))
+    hosts: dict[int | str, Any] = dict(enumerate(inputs))
     if takes_out(function):
         hosts["out"] = np.full(expected.answer.shape, np.nan, np.float32)
     if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or the handle of other processes

@@ -156,7 +156,7 @@ class Cuda:
         ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
         """
         count = max(1, min(100, int(0.005 / wall)))
-        times = []
+        times: list[float] = []
         while len(times) < BATCHES:
             self.device.sync()
             self.spin(1e-3 + 2 * wall * count)
@@ -268,7 +268,7 @@ class OpenCl:
             raise Unmeasurable("to put calls into the queue takes seconds: they wait for the device by themselves")
         busy = 1e-3 + 2 * enqueuing
         longest = 8 * busy
-        times = []
+        times: list[float] = []
         while len(times) < BATCHES and sum(times) * 3 * count < 2:  # seconds
             short, long = self._batch(count, call, busy), self._batch(2 * count, call, busy)
             if max(short[0], long[0]) < 0.9 * busy:

@@ -134,10 +134,16 @@ class Calls:
         self.expected = Expected(workload, self.inputs)
         self.in_place = repeats(workload)  # asked once: a timed call does nothing but the work
 
+    arguments: tuple[Any, ...]
+    result: Any
+    back: Any
+    replay: Callable[[], Any]
+
     def begin(self) -> None:
         """The arguments on the device, and no calls yet."""
-        self.arguments = self.result = self.back = None  # freed before there are others
-        self.options = {}
+        self.arguments = ()  # freed before there are others
+        self.result = self.back = None
+        self.options: dict[str, Any] = {}
         self.calls = 0
         self.arguments = self.upload(*self.inputs)
 
@@ -242,11 +248,11 @@ def measure(
         calls.replayed()
         timings[Metric.PREPARED] = Timing.of(sample(calls.replayed))
         calls.verify("prepared: ")
-        calls.replay = None
+        del calls.replay  # and what it keeps on the device
 
     if uploaded:
         calls.options.clear()
-        calls.arguments = calls.result = None
+        calls.arguments, calls.result = (), None
         timings[Metric.TRANSFER] = Timing.of(sample(calls.there_and_back))
         calls.verify_back()
     return replace(result, timings=timings)

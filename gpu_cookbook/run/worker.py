@@ -63,7 +63,8 @@ def probe_of(device: Device, probes: Mapping[str, Probe]) -> Probe:
         raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe.failed}")
     count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
     cache = probe.cache_bytes and count * probe.cache_bytes
-    return replace(probe, copy_bandwidth=count * probe.copy_bandwidth, cache_bytes=cache)
+    rate = probe.copy_bandwidth and count * probe.copy_bandwidth
+    return replace(probe, copy_bandwidth=rate, cache_bytes=cache)
 
 
 def outcome(work: Callable[[Any], dict[str, Any]], problem: Any) -> dict[str, Any]:
@@ -90,7 +91,8 @@ def _reason(error: Exception) -> str:
 
 
 def probe(kind: str) -> Probe:
-    device = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]()
+    make: Callable[[], Device] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]
+    device = make()
     return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
@@ -106,7 +108,7 @@ def run(job: Mapping[str, Any], say: Say) -> None:
     with contextlib.ExitStack() as engine:
         say(start=sizes[0])
         module, first = measure.first_result(Loader(recipe), workload, engine)
-        first = replace(first, total=first.total + NUMPY_IMPORT, imports=first.imports + NUMPY_IMPORT)
+        first = replace(first, total=first.total + NUMPY_IMPORT, imports=(first.imports or 0) + NUMPY_IMPORT)
         device = device_of(recipe, module, workload)
         say(device=device.name)
 

@@ -59,7 +59,8 @@ class Store:
     def load(self) -> tuple[list[Result], list[str]]:
         """Every stored result, with its origin; and a line for each file that cannot be used."""
         known = conditions.read(self.folder)
-        results, complaints = [], []
+        results: list[Result] = []
+        complaints = []
         for path in sorted(self.folder.glob("*/*.json")):
             if path.name == "machine.json":
                 continue
@@ -69,7 +70,7 @@ class Store:
                 complaints.append(f"{path.relative_to(self.root)}: {_first_line(error)}")
         return results, complaints
 
-    def _read(self, path: Path, known: Mapping[int, Conditions]) -> list[Result]:
+    def _read(self, path: Path, known: Mapping[float, Conditions]) -> list[Result]:
         from asv import results, util
 
         try:
@@ -132,11 +133,11 @@ class _Parts:
     conditions: float | None = None  # the number of a line
     failed: bool = False
 
-    def result(self, key: tuple[str, str, Size], known: Mapping[int, Conditions], environment: str) -> Result | None:
+    def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
         """None where nothing is known of it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
-        under = known.get(self.conditions)
+        under = None if self.conditions is None else known.get(self.conditions)
         if not (self.failed or self.timings or self.scalars or under and under.status != Status.OK):
             return None
         result = Result(
@@ -155,8 +156,9 @@ class _Parts:
 
 
 def _timing(median: float, stats: Mapping[str, Any]) -> Timing:
-    ends = stats.get("ci_99_a"), stats.get("ci_99_b")
-    return Timing(median, stats.get("q_25"), stats.get("q_75"), stats.get("repeat"), None if None in ends else ends)
+    low, high = stats.get("ci_99_a"), stats.get("ci_99_b")
+    ci99 = None if low is None or high is None else (low, high)
+    return Timing(median, stats.get("q_25"), stats.get("q_75"), stats.get("repeat"), ci99)
 
 
 def select(
@@ -190,20 +192,20 @@ def select(
         return sides[0], []
     if double == ["machine"]:
         return [], [(sides[0], sides[1])]
-    both = sorted({each.origin.machine for each in sides[0]} & {each.origin.machine for each in sides[1]})
+    both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
     if not both:
         raise StoreError("No machine has results of both.")
-    before, after = ([[each for each in side if each.origin.machine == name] for name in both] for side in sides)
+    before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
     return [], list(zip(before, after, strict=True))
 
 
 def _of(result: Result, key: str) -> str:
-    return getattr(result.origin, key)
+    return getattr(result.stored, key)
 
 
 def _fits(result: Result, key: str, word: str) -> bool:
     if key == "commit":
-        return result.origin.commit.startswith(word)
+        return result.stored.commit.startswith(word)
     return word == _of(result, key) or (key == "environment" and word == result.environment)
 
 
@@ -213,15 +215,15 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
-        return each.origin.machine, each.environment, each.workload
+        return each.stored.machine, each.environment, each.workload
 
     def run(each: Result) -> tuple[str, ...]:
-        return *place(each), each.origin.commit, each.origin.environment
+        return *place(each), each.stored.commit, each.stored.environment
 
     counts = Counter(run(each) for each in mine if each.ok)
     best: dict[tuple[str, str, str], tuple] = {}
     for each in mine:
-        commit_date, measured = each.origin.order
+        commit_date, measured = each.stored.order
         rank = (commit_date, counts[run(each)], measured, run(each))
         best[place(each)] = max(rank, best.get(place(each), rank))
     return [each for each in mine if run(each) == best[place(each)][-1]]
@@ -268,7 +270,7 @@ class Writer:
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
         self._results()  # found out now, not after the measuring
-        self.measured = set()  # (workload, technique) of this run
+        self.measured: set[tuple[str, str]] = set()  # (workload, technique) of this run
 
     def refuse_what_is_not_committed(self) -> None:
         root = self.store.root
@@ -293,10 +295,11 @@ class Writer:
         return {
             each.key: each
             for each in results
-            if (each.origin.machine, each.origin.commit, each.origin.environment) == mine
+            if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
             and each.value(Metric.RESIDENT) is not None
             and each.copy_bandwidth  # compare's own: asv run has no copy bandwidth beside it
-            and each.versions == machine.versions(catalogue.find(each.workload, each.technique).packages)
+            and (recipe := catalogue.find(each.workload, each.technique))
+            and each.versions == machine.versions(recipe.packages)
         }
 
     def add(self, recipe: Recipe, result: Result) -> None:
@@ -331,8 +334,8 @@ class Writer:
         """Every metric of a result, and the number of its conditions."""
         self._put(stored, recipe, CONDITIONS, result, number)
         for benchmark, metric in TIMED.items():
-            timing = result.timings.get(metric) if result.ok else None
-            self._put(stored, recipe, benchmark, result, timing and timing.median, timing and timing.samples)
+            samples = result.timings[metric].samples if metric in result.timings else ()
+            self._put(stored, recipe, benchmark, result, result.value(metric), samples)
         for benchmark, metric in SCALARS.items():
             # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
             first = result.size == catalogue.workload_module(recipe.workload).SIZES[0]
@@ -346,7 +349,7 @@ class Writer:
         benchmark: str,
         result: Result,
         value: float | None,
-        samples: Sequence[float] | None = None,
+        samples: Sequence[float] = (),
     ) -> None:
         from asv import runner
 
@@ -361,7 +364,7 @@ class Writer:
             value = None if result.wrong else math.nan
         entry = runner.BenchmarkResult(
             result=[*empty[:index], value, *empty[index + 1 :]],
-            samples=[list(samples or ()) or None if i == index else None for i in range(len(empty))],
+            samples=[list(samples) or None if i == index else None for i in range(len(empty))],
             number=[1 if i == index and samples else None for i in range(len(empty))],
             errcode=0,
             stderr="",

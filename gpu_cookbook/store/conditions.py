@@ -74,7 +74,7 @@ def record(folder: Path, result: Result) -> int:
     return number
 
 
-def read(folder: Path) -> dict[int, Conditions]:
+def read(folder: Path) -> dict[float, Conditions]:
     """{number: conditions} of every line that has all of it. What refers to one that was cut off is shown without."""
     names = {part.name for part in fields(Conditions)}
     return {
