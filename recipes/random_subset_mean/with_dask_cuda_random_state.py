@@ -3,6 +3,8 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Follows: https://blog.dask.org/2019/01/03/dask-array-gpus-first-steps
+Engine: Dask, futures
 """
 
 from contextlib import contextmanager, nullcontext

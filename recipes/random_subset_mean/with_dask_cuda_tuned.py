@@ -3,6 +3,7 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Engine: Dask, futures
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of

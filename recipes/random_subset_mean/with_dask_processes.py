@@ -3,6 +3,8 @@
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/deploying-python.html
+Engine: Dask, futures
 """
 
 import os

@@ -3,6 +3,8 @@
 Framework: joblib
 Runs on: CPU
 Install: pip install joblib numpy
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, processes
 """
 
 import numpy as np

@@ -3,6 +3,7 @@
 Framework: joblib
 Runs on: every NVIDIA GPU
 Install: pip install joblib "cupy-cuda13x[ctk]"
+Engine: joblib, processes
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of

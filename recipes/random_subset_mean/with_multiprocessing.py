@@ -4,6 +4,8 @@ chunk.
 Framework: multiprocessing
 Runs on: CPU
 Install: pip install numpy
+Follows: https://docs.python.org/3/library/multiprocessing.html
+Engine: multiprocessing, a pool
 """
 
 import multiprocessing

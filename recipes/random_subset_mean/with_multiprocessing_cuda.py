@@ -3,6 +3,8 @@
 Framework: multiprocessing
 Runs on: every NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.python.org/3/library/multiprocessing.html
+Engine: multiprocessing, a pool per GPU
 """
 
 import multiprocessing

@@ -3,6 +3,8 @@
 Framework: Ray
 Runs on: CPU
 Install: pip install ray numpy
+Follows: https://docs.ray.io/en/latest/ray-core/tasks.html
+Engine: Ray, tasks
 """
 
 import os

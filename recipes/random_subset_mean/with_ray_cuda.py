@@ -3,6 +3,8 @@
 Framework: Ray
 Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
+Follows: https://docs.ray.io/en/latest/ray-core/scheduling/accelerators.html
+Engine: Ray, actors
 """
 
 from contextlib import contextmanager, nullcontext

@@ -3,6 +3,7 @@
 Framework: Ray
 Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
+Engine: Ray, tasks
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of

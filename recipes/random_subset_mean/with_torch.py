@@ -3,6 +3,7 @@
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
 """
 
 import torch

@@ -3,6 +3,8 @@
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/array-slicing.html
+Engine: Dask, threads
 """
 
 import dask.array as da

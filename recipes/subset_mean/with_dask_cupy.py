@@ -3,6 +3,7 @@
 Framework: Dask
 Runs on: NVIDIA GPU
 Install: pip install "dask[complete]" "cupy-cuda13x[ctk]"
+Follows: https://docs.dask.org/en/stable/gpu.html
 """
 
 import cupy as cp

@@ -3,6 +3,8 @@
 Framework: joblib
 Runs on: every NVIDIA GPU
 Install: pip install joblib "cupy-cuda13x[ctk]"
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, threads
 """
 
 from dataclasses import dataclass

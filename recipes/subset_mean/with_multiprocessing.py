@@ -4,6 +4,8 @@ on shared memory.
 Framework: multiprocessing
 Runs on: CPU
 Install: pip install numpy
+Follows: https://docs.python.org/3/library/multiprocessing.shared_memory.html
+Engine: multiprocessing, a pool
 """
 
 import math

@@ -3,6 +3,7 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/examples.html
 """
 
 import numpy as np

@@ -4,6 +4,7 @@ Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
+Follows: https://documen.tician.de/pycuda/tutorial.html
 """
 
 from pathlib import Path

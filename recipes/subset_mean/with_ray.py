@@ -4,6 +4,8 @@ Ray's object store.
 Framework: Ray
 Runs on: CPU
 Install: pip install ray numpy
+Follows: https://docs.ray.io/en/latest/ray-core/objects.html
+Engine: Ray, tasks
 """
 
 import os

@@ -3,6 +3,7 @@
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
+Follows: https://docs.pytorch.org/docs/stable/tensor_view.html
 """
 
 import numpy as np
