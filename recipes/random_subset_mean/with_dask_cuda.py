@@ -6,8 +6,8 @@ Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
 Follows: https://docs.dask.org/en/stable/how-to/selecting-the-collection-backend.html
 Engine: Dask, futures
 
-Each chunk has a generator of its own, and CuPy takes 32 bits for its seed: of n chunks, two have the same samples with a
-probability of n (n - 1) / 2 / 2**32. That is 1.2e-6 for the 100 chunks of 100,000².
+Each chunk has a generator of its own, and CuPy takes 32 bits for its seed: of n chunks, two have the same samples with
+a probability of n (n - 1) / 2 / 2**32. That is 1.2e-6 for the 100 chunks of 100,000².
 """
 
 from contextlib import contextmanager, nullcontext
@@ -40,7 +40,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         rng = da.random.default_rng(seed)
     x = rng.standard_normal((rows, columns), chunks=chunk) + 10  # CuPy's Generator has no normal(10, 1)
     mean = (x[::2, ::2] + 1).mean()
-    # To the host on the worker. A name of its own: else Dask could answer a second call with what it keeps of the first.
+    # To the host on the worker. A name of its own: else Dask may answer a second call with what it keeps of the first.
     return distributed.default_client().compute(mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}"))
 
 

@@ -19,9 +19,9 @@ from dask_cuda import LocalCUDACluster
 
 @contextmanager
 def engine(address=None):
-    """A worker a GPU of this machine; or those of the scheduler at this address, a GPU each."""
-    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
-    with dask.config.set({"distributed.scheduler.worker-saturation": "inf"}):  # all tasks at once: else one a message
+    """One worker per GPU of this machine; or those of the scheduler at this address, one GPU each."""
+    # Before anything here uses CUDA. This process never does: it would take memory of a worker's GPU.
+    with dask.config.set({"distributed.scheduler.worker-saturation": "inf"}):  # all tasks at once: else one per message
         start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
     with start as cluster, distributed.Client(cluster):
         yield

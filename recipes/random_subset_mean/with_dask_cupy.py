@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "dask[complete]" "cupy-cuda13x[ctk]"
 Follows: https://docs.dask.org/en/stable/how-to/selecting-the-collection-backend.html
 
-Each chunk has a generator of its own, and CuPy takes 32 bits for its seed: of n chunks, two have the same samples with a
-probability of n (n - 1) / 2 / 2**32. That is 1.2e-6 for the 100 chunks of 100,000².
+Each chunk has a generator of its own, and CuPy takes 32 bits for its seed: of n chunks, two have the same samples with
+a probability of n (n - 1) / 2 / 2**32. That is 1.2e-6 for the 100 chunks of 100,000².
 """
 
 import cupy as cp

@@ -82,7 +82,7 @@ def sum_of_subset(rows, columns, seed):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")

@@ -5,6 +5,9 @@ Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
 Follows: https://docs.ray.io/en/latest/ray-core/scheduling/accelerators.html
 Engine: Ray, actors
+
+Each GPU has a generator of its own, and CuPy takes 32 bits for its seed: of n GPUs, two make the same samples with a
+probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -20,12 +23,13 @@ workers = []
 @contextmanager
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux, where other machines may join, Ray listens on all addresses; elsewhere on 127.0.0.1 only. No argument of
+    # ray.init changes that, and the environment variable behind this constant is read when ray is imported.
     alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
     with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
-        workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources()["GPU"])))
+        workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources().get("GPU", 0))))
         yield
     finally:
         workers.clear()
@@ -38,7 +42,7 @@ class Worker:
 
     def share(self, gpu, gpus, rows, columns, chunk, seed):
         """What one GPU adds to the mean: it makes every gpus-th chunk."""
-        rng = cp.random.default_rng([seed, gpu])  # one a GPU: each chunk goes on where the last one ended
+        rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
         total = cp.zeros(())  # on the device: nothing waits for a chunk
         for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
             x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))

@@ -14,7 +14,7 @@ import cupy as cp
 import numpy as np
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 4096, 256  # at most so many blocks: they fill any GPU; threads a block as in the kernel
+BLOCKS, THREADS = 4096, 256  # at most this many blocks: they fill any GPU; threads per block as in the kernel
 
 module = cp.RawModule(code=KERNEL)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")

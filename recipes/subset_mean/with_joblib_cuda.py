@@ -18,7 +18,7 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 
 @dataclass
 class Parts:
-    """An array of this shape, its rows cut into one part a GPU."""
+    """An array of this shape, its rows cut into one part per GPU."""
 
     shape: tuple
     dtype: np.dtype

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-CORES = os.cpu_count()
+CORES = len(os.sched_getaffinity(0))  # those that this process may use
 pool = None
 
 

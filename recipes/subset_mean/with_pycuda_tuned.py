@@ -18,7 +18,7 @@ from pycuda.compiler import SourceModule
 from pycuda.tools import DeviceMemoryPool
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 4096, 256  # at most so many blocks: they fill any GPU; threads a block as in the kernel
+BLOCKS, THREADS = 4096, 256  # at most this many blocks: they fill any GPU; threads per block as in the kernel
 
 module = SourceModule(KERNEL, no_extern_c=True)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")

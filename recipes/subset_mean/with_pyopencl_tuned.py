@@ -25,7 +25,10 @@ device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  
 queue = cl.CommandQueue(cl.Context([device]))
 pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what a call frees, the next one takes
 program = cl.Program(queue.context, KERNEL).build()
-add_subset, mean = cl.Kernel(program, "add_subset"), cl.Kernel(program, "mean")  # once: program.mean makes one a call
+add_subset, mean = (
+    cl.Kernel(program, "add_subset"),
+    cl.Kernel(program, "mean"),
+)  # once: program.mean makes one per call
 add_subset.set_scalar_arg_dtypes([None, np.int64, np.int64, np.int32, None])  # else each call finds out what it got
 mean.set_scalar_arg_dtypes([None, np.int64, np.int64, None])
 groups = 4 * device.max_compute_units  # so few that all run at once: 4 × 256 work-items × 8 loads are enough
