@@ -8,7 +8,8 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. Python's own threads are the cheapest engine for GPUs of one
-machine: a launch and a wait soon let go of the GIL.
+machine: a launch and a wait soon let go of the GIL. The file is long because each GPU's work is spelled out: its part
+of the rows, its launch, and the sum of what comes back.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,15 @@ def wait(result):
 def download(result):
     sums, count = result
     return 11 + sum(part.result() for part in sums) / count if count else np.nan
+
+
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    list(threads.map(nothing, [payload] * n))
+
+
+def nothing(payload):
+    pass
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. A call of an actor goes straight to its worker: the scheduler,
 with its 2 to 10 ms a message, has no part in it. Dask does not bring back an actor whose worker is lost:
-with_dask_cuda_tuned.py goes on.
+with_dask_cuda_tuned.py goes on. The file is long because each GPU's work is spelled out: its part of the rows, its
+launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -67,6 +68,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     sums = [gpu.share(*part, columns, seed) for gpu, part in zip(gpus, parts(rows, len(gpus)), strict=True)]
     return sums, count

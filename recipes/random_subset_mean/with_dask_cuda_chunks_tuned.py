@@ -1,9 +1,15 @@
-"""Mean of a subset of random samples in Dask: chunks of CuPy arrays by cuRAND's Philox, shared out among the GPUs.
+"""Mean of a subset of random samples in Dask, tuned: chunks of CuPy arrays by cuRAND's Philox, on every GPU.
 
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
 Engine: Dask, futures
+Samples: CuPy's Philox, a stream per chunk
+
+Dask takes longer over a task than a GPU over its work: so there is one task per chunk, all tasks are sent at once, and
+all sums are added in one step. Philox starts faster than the XORWOW that da.random would take. No two chunks share
+samples: seeds that repeat another's are left out. The file is long because Dask leaves all this to the caller;
+with_dask_cuda.py is what Dask does by itself.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -28,7 +34,7 @@ def engine(address=None):
 
 
 def left_out(seed, count):
-    """Of the numbers 0, 1, … for so many chunks: CuPy takes 32 bits of a SeedSequence, and these repeat another's."""
+    """Of the numbers 0, 1, … for that many chunks, those whose seed, 32 bits of a SeedSequence, repeats another's."""
     seen, repeats = set(), []
     while len(seen) < count:
         number = len(seen) + len(repeats)
@@ -43,9 +49,9 @@ def samples(seed, repeats, block_info):
     """normal(10, 1) of one chunk. Dask sends a function of a module by name, a nested one each time with its code."""
     chunk = block_info[None]
     number = int(np.ravel_multi_index(chunk["chunk-location"], chunk["num-chunks"]))
-    for repeat in repeats:  # in order: each that was left out before it moves a chunk's number on
+    for repeat in repeats:  # in order: each number that is left out before a chunk's own moves that on by one
         number += repeat <= number
-    # da.random makes a RandomState for each chunk, which is slow; CuPy's Generator has no normal(10, 1).
+    # da.random starts an XORWOW for each chunk, and in the client too; CuPy's Generator has no normal(10, 1).
     sequence = np.random.SeedSequence(seed, spawn_key=(number,))
     x = cp.random.Generator(cp.random.Philox4x3210(sequence)).standard_normal(chunk["chunk-shape"])
     x += 10
@@ -70,10 +76,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     x = da.map_blocks(samples, seed=seed, repeats=repeats, chunks=chunks, meta=meta)
     # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
     x = x.map_blocks(subset, chunks=halves, meta=meta)
-    mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # at once: not by fours, in rounds
+    mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # in one step, not in rounds of four
     # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
     mean = mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}")
-    # What fuses tasks after that would leave a second one for each chunk, to give it its old name.
+    # Fusing afterwards would leave a second task for each chunk, which gives it its old name.
     with dask.config.set({"optimization.fuse.active": False}):
         return distributed.default_client().compute(mean)
 
@@ -90,4 +96,4 @@ if __name__ == "__main__":
     with engine():
         mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))
     assert abs(mean - 11) < 6 / 2_000, mean  # six standard errors of 2,000 × 2,000 samples
-    print("random_subset_mean, Dask with CuPy on every GPU: 4,000 × 4,000 samples, all right")
+    print("random_subset_mean, Dask with CuPy's chunks, tuned: 4,000 × 4,000 samples, all right")

@@ -8,7 +8,8 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. A task for the scheduler, a sum back: all that Dask moves. A
-worker that is lost has its task done by another.
+worker that is lost has its task done by another. The file is long because each GPU's work is spelled out: its part of
+the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -31,8 +32,11 @@ def engine(address=None):
     # Before anything here uses CUDA. This process never does: it would take memory of a worker's GPU.
     start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
     with start as cluster, distributed.Client(cluster) as client:
-        workers[:] = client.scheduler_info(n_workers=-1)["workers"]
-        yield
+        workers.extend(client.scheduler_info(n_workers=-1)["workers"])
+        try:
+            yield
+        finally:
+            workers.clear()
 
 
 def share(first, end, columns, seed):
@@ -59,6 +63,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    if not workers:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     client = distributed.default_client()
     # Each on a worker of its own. Not pure: else Dask answers a second call with what it keeps of the first.

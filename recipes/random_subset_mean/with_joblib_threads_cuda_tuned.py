@@ -8,7 +8,8 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. Threads: a launch and a wait soon let go of the GIL, and nothing
-is pickled.
+is pickled. The file is long because each GPU's work is spelled out: its part of the rows, its launch, and the sum of
+what comes back.
 """
 
 from pathlib import Path

@@ -56,6 +56,16 @@ def download(mean):
     return float(mean)
 
 
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    for answer in [pool.apply_async(nothing, (payload,)) for _ in range(n)]:
+        answer.get()
+
+
+def nothing(payload):
+    pass
+
+
 if __name__ == "__main__":
     with engine():
         mean = download(random_subset_mean(4_000, 4_000, chunk=1_000))

@@ -50,6 +50,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not pools:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     arguments = len(pools), rows, columns, chunk, seed
     return [pool.apply_async(share, (gpu, *arguments)) for gpu, pool in enumerate(pools)]
 
@@ -61,6 +63,17 @@ def wait(shares):
 
 def download(shares):
     return sum(share.get() for share in shares)
+
+
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    answers = [pools[i % len(pools)].apply_async(nothing, (payload,)) for i in range(n)]
+    for answer in answers:
+        answer.get()
+
+
+def nothing(payload):
+    pass
 
 
 if __name__ == "__main__":

@@ -57,6 +57,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not workers:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     arguments = len(workers), rows, columns, chunk, seed
     return [worker.share.remote(gpu, *arguments) for gpu, worker in enumerate(workers)]
 

@@ -7,7 +7,8 @@ Engine: Ray, actors
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs, tasks or processes. Ray starts a lost actor again, and repeats its call.
+not depend on the number of GPUs, tasks or processes. Ray starts a lost actor again, and repeats its call. The file is
+long because each GPU's work is spelled out: its part of the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -68,6 +69,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     sums = [gpu.share.remote(*part, columns, seed) for gpu, part in zip(gpus, parts(rows, len(gpus)), strict=True)]
     return sums, count

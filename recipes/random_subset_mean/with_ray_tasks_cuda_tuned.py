@@ -7,7 +7,8 @@ Engine: Ray, tasks
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs, tasks or processes. Ray repeats the task of a worker that is lost.
+not depend on the number of GPUs, tasks or processes. Ray repeats the task of a worker that is lost. The file is long
+because each GPU's work is spelled out: its part of the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -70,8 +71,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
-    tasks = parts(rows, int(ray.cluster_resources().get("GPU", 0)))
-    return [share.remote(*part, columns, seed) for part in tasks], count
+    gpus = int(ray.cluster_resources().get("GPU", 0))
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
+    return [share.remote(*part, columns, seed) for part in parts(rows, gpus)], count
 
 
 def wait(result):

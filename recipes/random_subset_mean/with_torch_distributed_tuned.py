@@ -7,7 +7,9 @@ Engine: torch.distributed, NCCL
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs, tasks or processes. NCCL's sum stays on the GPUs; only rank 0's goes to the host.
+not depend on the number of GPUs, tasks or processes. NCCL's sum stays on the GPUs; only rank 0's goes to the host. The
+file is long because processes, pipes and the loss of a process are all its own: the standard library's executors would
+be shorter, and put two more threads between a request and its answer.
 """
 
 import multiprocessing
@@ -112,6 +114,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return np.nan
+    if not ranks:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     for pipe, part in zip(ranks, parts(rows, GPUS), strict=True):
         pipe.send((*part, columns, seed))
     return 11 + answers()[0] / count
@@ -123,6 +127,13 @@ def wait(mean):
 
 def download(mean):
     return float(mean)
+
+
+def empty_round(n, payload=None):
+    """One empty request to all ranks and a sum by NCCL, whatever n is: there are no single tasks."""
+    for pipe in ranks:
+        pipe.send((0, 0, 0, 0))
+    answers()
 
 
 if __name__ == "__main__":
