@@ -47,8 +47,7 @@ def normals(pair, row, seed):  # two independent normal(0, 1) samples: columns 2
     exponent = bits - 0x3FE6A09E667F3BCD >> 52
     f = np.int64(bits - (exponent << 52)).view(np.float64) - 1
     s = f / (2 + f)
-    log = exponent * math.log(2) + (f - s * (f - s * s * polynomial(LOG, s * s)))
-    radius = math.sqrt(-2 * log)
+    radius = math.sqrt(-2 * (exponent * math.log(2) + (f - s * (f - s * s * polynomial(LOG, s * s)))))
     quarter = np.rint(2 * v)
     x = math.pi * (v - quarter / 2)  # an eighth of a turn, or less, from a whole number of quarters
     sine, cosine = x + x * (x * x * polynomial(SINE, x * x)), 1 + x * x * polynomial(COSINE, x * x)
