@@ -8,7 +8,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. A call of an actor goes straight to its worker: the scheduler,
-with its 2 to 10 ms a message, has no part in it. Dask does not bring back an actor whose worker is lost:
+with its 2 to 10 ms per message, has no part in it. Dask does not bring back an actor whose worker is lost:
 with_dask_cuda_tuned.py goes on. The file is long because each GPU's work is spelled out: its part of the rows, its
 launch, and the sum of what comes back.
 """
@@ -42,7 +42,7 @@ def engine(address=None):
 
 
 class Gpu:
-    """Of a worker, which sees one."""
+    """The one that its worker sees."""
 
     def share(self, first, end, columns, seed):
         """The sum of the subset's samples, as normal(0, 1), in the rows from first, an even one, to end."""

@@ -7,9 +7,9 @@ Engine: Dask, futures
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs, tasks or processes. A task for the scheduler, a sum back: all that Dask moves. A
-worker that is lost has its task done by another. The file is long because each GPU's work is spelled out: its part of
-the rows, its launch, and the sum of what comes back.
+not depend on the number of GPUs, tasks or processes. One task per GPU and the sum that comes back are all that Dask
+moves. The task of a lost worker is done by another one. The file is long because each GPU's work is spelled out: its
+part of the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext

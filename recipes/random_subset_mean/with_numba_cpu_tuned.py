@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-STRIPS = 1024  # of rows, with a sum each: the same additions, so the same answer, whatever the number of cores
+STRIPS = 1024  # of rows, one sum each: the same additions, and so the same answer, on any number of cores
 # Numba makes a float of an np.uint64 and an int: constants of Philox4x32-10 (Salmon et al., 2011) as np.uint64.
 M0, M1, STEP0, STEP1, LOW = map(np.uint64, (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85, 2**32 - 1))
 # Taylor's coefficients, the highest first, to where the next term is below 2**-54 of the whole: of 2 atanh(s) / s - 2

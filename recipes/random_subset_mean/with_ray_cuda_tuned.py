@@ -43,7 +43,7 @@ def engine(address="local"):
 
 @ray.remote(num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=-1)
 class Gpu:
-    """Sees one."""
+    """The one that Ray gives this actor to see."""
 
     def share(self, first, end, columns, seed):
         """The sum of the subset's samples, as normal(0, 1), in the rows from first, an even one, to end."""

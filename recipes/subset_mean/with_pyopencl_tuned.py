@@ -4,10 +4,10 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-A work-item has eight loads on their way before it needs the first. In small arrays starting kernels is what takes time:
-two and not three, since the sums need not be set to zero first, and the kernels know their arguments' types beforehand.
-On an NVIDIA H200: 34 µs for 4,000² instead of 105 (with_pyopencl.py). The file is over 60 lines because it finds its
-device, says its arguments' types and shares a row among as many work-items as it needs.
+A work-item has eight loads on their way before it needs the first. In small arrays, starting kernels is what takes
+time: here two are started, not three, since the sums need not be set to zero first, and the kernels know their
+arguments' types beforehand. On an NVIDIA H200: 34 µs for 4,000² instead of 105 (with_pyopencl.py). The file is over 60
+lines because it finds its device, says its arguments' types and shares a row among as many work-items as it needs.
 """
 
 from pathlib import Path
