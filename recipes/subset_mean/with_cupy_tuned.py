@@ -53,7 +53,7 @@ def download(mean):
 
 
 def prepared(x):
-    """A function that averages what x holds when it is called: one graph of both launches, and one result for all calls."""
+    """A function that averages what x holds when it is called, in one graph; all calls share one result."""
     result = subset_mean(x)  # refuses what it refuses, and compiles
     if x.size == 0:
         return lambda: result
