@@ -18,7 +18,7 @@ sum_of_subset = ReductionKernel(
     np.float64,
     neutral="0",
     reduce_expr="a + b",
-    # i, the number of an element of the subset, is a size_t. But the kernel computes the first i of a block in 32 bits:
+    # i, the number of an element of the subset, is a size_t, but the kernel computes the first i of a block in 32 bits:
     # after 2**32 elements it would start again with those at the beginning.
     map_expr="x[2 * (i / subset_columns) * columns + 2 * (i % subset_columns)] + 1",
     arguments="const double *x, const long columns, const long subset_columns",
