@@ -18,7 +18,7 @@ static __device__ double2 normals(unsigned long long pair, unsigned long long ro
     const double u = ((((unsigned long long)c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;
     const double v = (((unsigned long long)c2 << 32 | c3) >> 11) * 0x1p-52;
 
-    // The library's functions branch for arguments that do not occur here. Taylor's series do without, and four pairs of
+    // The library's functions branch for arguments not found here. Taylor's series do without, and four pairs of
     // samples side by side load each coefficient once.
     // u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
     const long long bits = __double_as_longlong(u);
