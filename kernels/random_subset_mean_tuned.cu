@@ -31,7 +31,7 @@ static __device__ double2 normals(unsigned long long pair, unsigned long long ro
     double p = 2. / 21;  // 2 atanh(s) / s - 2 in z < 0.0295, to where the next term is below 2**-54 of the whole
     p = p * z + 2. / 19, p = p * z + 2. / 17, p = p * z + 2. / 15, p = p * z + 2. / 13, p = p * z + 2. / 11;
     p = p * z + 2. / 9, p = p * z + 2. / 7, p = p * z + 2. / 5, p = p * z + 2. / 3;
-    const double t = -2 * (exponent * 0.69314718055994531 + (f - s * (f - z * p))) + 1e-37;  // nothing, but where u is 1
+    const double t = -2 * (exponent * 0.69314718055994531 + (f - s * (f - z * p))) + 1e-37;  // 1e-37 is for u = 1
     inverse = rsqrtf((float)t);
     error = 1 - t * inverse * inverse;
     const double radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error);
@@ -64,8 +64,8 @@ static __device__ double sum_of_block(double x)
     return x;
 }
 
-// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11 over the rows from first, an even one, to end: a
-// GPU's part of them, or all. Rows go to blocks, pairs of columns to threads (few rows keep few blocks busy).
+// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11 over the rows from first, an even one, to end:
+// a GPU's part of them, or all. Rows go to blocks, pairs of columns to threads (few rows keep few blocks busy).
 extern "C" __global__ void add_subset(long long first, long long end, long long columns, unsigned long long seed,
                                       double *partial)
 {
