@@ -18,7 +18,7 @@ static __device__ double2 normals(unsigned long long pair, unsigned long long ro
     const double u = ((((unsigned long long)c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;
     const double v = (((unsigned long long)c2 << 32 | c3) >> 11) * 0x1p-52;
 
-    // The library's functions branch for arguments that do not come here. Taylor's series do without, and four pairs of
+    // The library's functions branch for arguments not found here. Taylor's series do without, and four pairs of
     // samples side by side load each coefficient once.
     // u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
     const long long bits = __double_as_longlong(u);
@@ -31,7 +31,7 @@ static __device__ double2 normals(unsigned long long pair, unsigned long long ro
     double p = 2. / 21;  // 2 atanh(s) / s - 2 in z < 0.0295, to where the next term is below 2**-54 of the whole
     p = p * z + 2. / 19, p = p * z + 2. / 17, p = p * z + 2. / 15, p = p * z + 2. / 13, p = p * z + 2. / 11;
     p = p * z + 2. / 9, p = p * z + 2. / 7, p = p * z + 2. / 5, p = p * z + 2. / 3;
-    const double t = -2 * (exponent * 0.69314718055994531 + (f - s * (f - z * p))) + 1e-37;  // nothing, but where u is 1
+    const double t = -2 * (exponent * 0.69314718055994531 + (f - s * (f - z * p))) + 1e-37;  // 1e-37 is for u = 1
     inverse = rsqrtf((float)t);
     error = 1 - t * inverse * inverse;
     const double radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error);
@@ -64,8 +64,8 @@ static __device__ double sum_of_block(double x)
     return x;
 }
 
-// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11 over the rows from first, an even one, to end: a
-// GPU's part of them, or all. Rows go to blocks, pairs of columns to threads (few rows keep few blocks busy).
+// partial[block] = the block's share of the sum of x[::2, ::2] + 1 - 11 over the rows from first, an even one, to end:
+// a GPU's part of them, or all. Rows go to blocks, pairs of columns to threads (few rows keep few blocks busy).
 extern "C" __global__ void add_subset(long long first, long long end, long long columns, unsigned long long seed,
                                       double *partial)
 {

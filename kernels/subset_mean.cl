@@ -1,7 +1,7 @@
-// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum a work-group,
+// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum per work-group,
 // and mean makes the answer of the sums. There are no atomics, so that the same array gives the same answer every time.
-// Work-groups of GROUP work-items. How many in add_subset: any, with an element of partial, at first 0, for each; in
-// mean: one.
+// Work-groups of GROUP work-items. How many in add_subset: any, with one element of partial, at first 0, for each;
+// in mean: one.
 #if __OPENCL_C_VERSION__ < 120
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif

@@ -1,6 +1,6 @@
-// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum a block, and
+// mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum per block, and
 // mean makes the answer of the sums. There are no atomics, so that the same array gives the same answer every time.
-// Blocks of THREADS threads. Grid of add_subset: any, with an element of partial, at first 0, a block; of mean: one.
+// Blocks of THREADS threads. Grid of add_subset: any, with one element of partial per block, at first 0; of mean: one.
 #define THREADS 256
 
 // The sum of x over the block's threads. Only thread 0 gets it.

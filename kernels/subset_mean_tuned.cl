@@ -1,6 +1,6 @@
-// mean(x[::2, ::2] + 1) of a C-contiguous float64 array: add_subset makes one sum a work-group, and mean makes the
+// mean(x[::2, ::2] + 1) of a C-contiguous float64 array: add_subset makes one sum per work-group, and mean the
 // answer of the sums. There are no atomics, so that the same array gives the same answer every time.
-// Work-groups of GROUP work-items. How many in add_subset: any, with an element of partial for each; in mean: one.
+// Work-groups of GROUP work-items. How many in add_subset: any, with one element of partial for each; in mean: one.
 #if __OPENCL_C_VERSION__ < 120
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif

@@ -74,12 +74,12 @@ def philox(counter, key):
 
 
 def samples(rows, columns, seed=0):
-    """The normal(10, 1) array whose subset every tuned recipe averages: float64, rows × columns.
+    """The normal(10, 1) array whose subset the tuned recipes average, except one whose docstring has a line "Samples:".
 
-    Sample (i, j) is a function of the seed, i and j alone, so that nobody has to make those that the mean leaves out:
-    columns 4 q + r and 4 q + r + 2 of row i (r is 0 or 1) are the two normals that Box and Muller make of the
-    Philox4x32-10 block with the counter (2 q + r, i) and the key seed, each of them a 64-bit integer of two words, the
-    low one first.
+    It is float64, rows × columns. Sample (i, j) is a function of the seed, i and j alone, so that nobody has to make
+    those that the mean leaves out: columns 4 q + r and 4 q + r + 2 of row i (r is 0 or 1) are the two normals that Box
+    and Muller make of the Philox4x32-10 block with the counter (2 q + r, i) and the key seed, each of them a 64-bit
+    integer of two words, the low one first.
     """
     quads = (columns + 3) // 4
     row, pair = np.arange(rows, dtype=np.uint64)[:, None], np.arange(2 * quads, dtype=np.uint64)

@@ -3,6 +3,7 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/reference/random.html
 """
 
 import cupy as cp
@@ -11,7 +12,7 @@ import cupy as cp
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
-    rng = cp.random.default_rng(seed)  # one: each chunk goes on where the last one ended
+    rng = cp.random.default_rng(seed)  # one: each chunk goes on where the one before it ended
     total = cp.zeros(())  # on the device: nothing waits for a chunk
     for row in range(0, rows, chunk):
         for column in range(0, columns, chunk):

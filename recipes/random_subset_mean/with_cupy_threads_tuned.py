@@ -3,11 +3,13 @@
 Framework: CuPy
 Runs on: every NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Engine: threads
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
-GPUs, tasks or processes changes them. Python's own threads are the cheapest engine for GPUs of one machine: a launch
-and a wait soon let go of the GIL.
+The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
+not depend on the number of GPUs, tasks or processes. Python's own threads are the cheapest engine for GPUs of one
+machine: a launch and a wait soon let go of the GIL. The file is long because each GPU's work is spelled out: its part
+of the rows, its launch, and the sum of what comes back.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +20,7 @@ import cupy as cp
 import numpy as np
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 GPUS = cp.cuda.runtime.getDeviceCount()
 
 threads = ThreadPoolExecutor(GPUS)
@@ -30,7 +32,7 @@ def share(gpu, first, end, columns, seed):
     if blocks == 0:  # more GPUs than rows
         return 0.0
     with cp.cuda.Device(gpu):
-        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process and GPU: CuPy keeps it
+        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process and GPU: CuPy keeps it
         partial = cp.empty(blocks)
         rows = np.int64(first), np.int64(end), np.int64(columns)
         add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
@@ -38,14 +40,14 @@ def share(gpu, first, end, columns, seed):
 
 
 def parts(rows, count):
-    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
     pairs = int(rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
@@ -62,6 +64,15 @@ def wait(result):
 def download(result):
     sums, count = result
     return 11 + sum(part.result() for part in sums) / count if count else np.nan
+
+
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    list(threads.map(nothing, [payload] * n))
+
+
+def nothing(payload):
+    pass
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Engine: Dask, actors
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
-GPUs, tasks or processes changes them. A call of an actor goes straight to its worker: the scheduler, with its 2 to 10
-ms a message, has no part in it. Dask does not bring back an actor whose worker is lost: with_dask_cuda_tuned.py goes
-on.
+The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
+not depend on the number of GPUs, tasks or processes. A call of an actor goes straight to its worker: the scheduler,
+with its 2 to 10 ms per message, has no part in it. Dask does not bring back an actor whose worker is lost:
+with_dask_cuda_tuned.py goes on. The file is long because each GPU's work is spelled out: its part of the rows, its
+launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -20,15 +22,15 @@ import numpy as np
 from dask_cuda import LocalCUDACluster
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 
 gpus = []
 
 
 @contextmanager
 def engine(address=None):
-    """A worker a GPU of this machine; or those of the scheduler at this address, a GPU each."""
-    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    """One worker per GPU of this machine; or those of the scheduler at this address, one GPU each."""
+    # Before anything here uses CUDA. This process never does: it would take memory of a worker's GPU.
     start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
     with start as cluster, distributed.Client(cluster) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"]
@@ -40,14 +42,14 @@ def engine(address=None):
 
 
 class Gpu:
-    """Of a worker, which sees one."""
+    """The one that its worker sees."""
 
     def share(self, first, end, columns, seed):
         """The sum of the subset's samples, as normal(0, 1), in the rows from first, an even one, to end."""
         blocks = min(BLOCKS, (end - first + 1) // 2)
         if blocks == 0:  # more GPUs than rows
             return 0.0
-        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process and GPU: CuPy keeps it
+        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process and GPU: CuPy keeps it
         partial = cp.empty(blocks)
         rows = np.int64(first), np.int64(end), np.int64(columns)
         add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
@@ -55,17 +57,19 @@ class Gpu:
 
 
 def parts(rows, count):
-    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
     pairs = int(rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     sums = [gpu.share(*part, columns, seed) for gpu, part in zip(gpus, parts(rows, len(gpus)), strict=True)]
     return sums, count

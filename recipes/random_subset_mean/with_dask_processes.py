@@ -1,8 +1,13 @@
-"""Mean of a subset of random samples in Dask: da.random's chunks of NumPy arrays, on a process a core.
+"""Mean of a subset of random samples in Dask: da.random's chunks of NumPy arrays, one process per core.
 
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/deploying-python.html
+Engine: Dask, futures
+
+Each chunk has a generator of its own, and NumPy takes 128 bits for its seed: of n chunks, two have the same samples
+with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks of 100,000².
 """
 
 import os
@@ -16,7 +21,7 @@ import numpy as np
 
 @contextmanager
 def engine(address=None):
-    """A process a core of this machine; or the workers of the scheduler at this address."""
+    """One process per core of this machine; or the workers of the scheduler at this address."""
     if address is None:
         cores = len(os.sched_getaffinity(0))
         start = distributed.LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address="127.0.0.1:0")

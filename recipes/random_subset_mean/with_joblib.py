@@ -1,8 +1,13 @@
-"""Mean of a subset of random samples in joblib: NumPy on every core of the CPU, one process each, one task a chunk.
+"""Mean of a subset of random samples in joblib: NumPy on every core of the CPU, one process each, one task per chunk.
 
 Framework: joblib
 Runs on: CPU
 Install: pip install joblib numpy
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, processes
+
+Each chunk has a generator of its own, and NumPy takes 128 bits for its seed: of n chunks, two have the same samples
+with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks of 100,000².
 """
 
 import numpy as np

@@ -3,6 +3,11 @@
 Framework: joblib
 Runs on: every NVIDIA GPU
 Install: pip install joblib "cupy-cuda13x[ctk]"
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, threads
+
+Each GPU has a generator of its own, and CuPy takes 32 bits for its seed: of n GPUs, two make the same samples with a
+probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 """
 
 from itertools import islice, product
@@ -16,7 +21,7 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 def share(gpu, rows, columns, chunk, seed):
     """What one GPU adds to the mean: it makes every GPUS-th chunk."""
     with cp.cuda.Device(gpu):
-        rng = cp.random.default_rng([seed, gpu])  # one a GPU: each chunk goes on where the last one ended
+        rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
         total = cp.zeros(())  # on the device: nothing waits for a chunk
         for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, GPUS):
             x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))

@@ -1,9 +1,14 @@
-"""Mean of a subset of random samples in multiprocessing: NumPy on every core of the CPU, one process each, one task a
-chunk.
+"""Mean of a subset of random samples in multiprocessing: NumPy on every core of the CPU, one process each, one task
+per chunk.
 
 Framework: multiprocessing
 Runs on: CPU
 Install: pip install numpy
+Follows: https://docs.python.org/3/library/multiprocessing.html
+Engine: multiprocessing, a pool
+
+Each chunk has a generator of its own, and NumPy takes 128 bits for its seed: of n chunks, two have the same samples
+with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks of 100,000².
 """
 
 import multiprocessing
@@ -49,6 +54,16 @@ def wait(mean):
 
 def download(mean):
     return float(mean)
+
+
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    for answer in [pool.apply_async(nothing, (payload,)) for _ in range(n)]:
+        answer.get()
+
+
+def nothing(payload):
+    pass
 
 
 if __name__ == "__main__":

@@ -3,6 +3,11 @@
 Framework: multiprocessing
 Runs on: every NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.python.org/3/library/multiprocessing.html
+Engine: multiprocessing, a pool per GPU
+
+Each GPU has a generator of its own, and CuPy takes 32 bits for its seed: of n GPUs, two make the same samples with a
+probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 """
 
 import multiprocessing
@@ -11,7 +16,7 @@ from itertools import islice, product
 
 import cupy as cp
 
-pools = []  # one of one process for each GPU, so that a task can be sent to a certain GPU
+pools = []  # one per GPU, of one process each, so that a task can be sent to a certain GPU
 
 
 @contextmanager
@@ -30,7 +35,7 @@ def use(gpu):
 
 def share(gpu, gpus, rows, columns, chunk, seed):
     """What one GPU adds to the mean: it makes every gpus-th chunk."""
-    rng = cp.random.default_rng([seed, gpu])  # one a GPU: each chunk goes on where the last one ended
+    rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
     total = cp.zeros(())  # on the device: nothing waits for a chunk
     for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
         x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))
@@ -45,6 +50,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not pools:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     arguments = len(pools), rows, columns, chunk, seed
     return [pool.apply_async(share, (gpu, *arguments)) for gpu, pool in enumerate(pools)]
 
@@ -56,6 +63,17 @@ def wait(shares):
 
 def download(shares):
     return sum(share.get() for share in shares)
+
+
+def empty_round(n, payload=None):
+    """n tasks that do nothing, each given the payload: what the engine takes by itself."""
+    answers = [pools[i % len(pools)].apply_async(nothing, (payload,)) for i in range(n)]
+    for answer in answers:
+        answer.get()
+
+
+def nothing(payload):
+    pass
 
 
 if __name__ == "__main__":

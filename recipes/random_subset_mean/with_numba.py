@@ -3,6 +3,7 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/random.html
 Math: float64, but xoroshiro128p_normal_float64 makes each sample of two float32 numbers
 """
 

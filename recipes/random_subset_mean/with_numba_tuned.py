@@ -6,9 +6,10 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not come here,
+stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not occur here,
 Taylor's series do without. Four pairs of samples side by side load each coefficient once. On an NVIDIA H200: 100,000²
-in 11 ms instead of 97 (with_numba.py).
+in 11 ms instead of 97 (with_numba.py). The file is long because Philox, logarithm, sine and cosine are written out:
+Numba's own functions branch, and its generator makes other samples.
 """
 
 import math
@@ -16,7 +17,7 @@ import math
 import numpy as np
 from numba import cuda
 
-BLOCKS = 2**16  # at most; below that a block a row. Many short ones: the last to end leave little of the GPU idle
+BLOCKS = 2**16  # at most; below that, one block per row. Many are short: the last to end leave little of the GPU idle
 THREADS = 128
 # Numba makes a float of an np.uint64 and an int: constants of Philox4x32-10 (Salmon et al., 2011) as np.uint64.
 M0, M1, STEP0, STEP1, LOW = map(np.uint64, (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85, 2**32 - 1))
@@ -55,7 +56,7 @@ def normals(column, row, seed):
     error = 1 - (2 + f) * inverse
     s = f * (inverse + inverse * (error + error * error))
     log = exponent * math.log(2) + (f - s * (f - s * s * polynomial(LOG, s * s)))
-    t = -2 * log + 1e-37  # which is nothing, but where u is 1
+    t = -2 * log + 1e-37  # which changes nothing, except where u is 1
     inverse = np.float64(cuda.libdevice.rsqrtf(np.float32(t)))
     error = 1 - t * inverse * inverse
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
@@ -120,7 +121,7 @@ def mean_of_sums(partial, count, result):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")

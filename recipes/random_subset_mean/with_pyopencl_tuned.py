@@ -6,8 +6,9 @@ Install: pip install "pyopencl[pocl]"
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. It makes four pairs of them at a time, without a branch: a CPU does them in vector registers, and a GPU side by
-side. On an NVIDIA H200: 100,000² in 10.4 ms instead of 72 (with_pyopencl.py).
+stored. Four pairs of them are made at a time, without a branch: a CPU does them in vector registers, and a GPU side by
+side. On an NVIDIA H200: 100,000² in 10.4 ms instead of 72 (with_pyopencl.py). The file is over 60 lines because it
+finds its device and says its arguments' types.
 """
 
 from pathlib import Path
@@ -19,7 +20,7 @@ import pyopencl.tools
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cl").read_text()
 GROUP = 128  # as in the kernel
-GROUPS = 2**16  # at most; below that a group a row. Many short ones: the last to end leave little of a GPU idle
+GROUPS = 2**16  # at most; below that, one group per row. Many are short: the last to end leave little of a GPU idle
 
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 devices = [device for device in devices if "cl_khr_fp64" in device.extensions]  # some have no float64
@@ -27,14 +28,17 @@ device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  
 queue = cl.CommandQueue(cl.Context([device]))
 pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what a call frees, the next one takes
 program = cl.Program(queue.context, KERNEL).build()
-add_subset, mean = cl.Kernel(program, "add_subset"), cl.Kernel(program, "mean")  # once: program.mean makes one a call
+add_subset, mean = (
+    cl.Kernel(program, "add_subset"),
+    cl.Kernel(program, "mean"),
+)  # once: program.mean makes one per call
 # The arguments' types, once: None is an array.
 add_subset.set_scalar_arg_dtypes([np.int64, np.int64, np.uint64, None])
 mean.set_scalar_arg_dtypes([None, np.int64, np.int64, None])
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")

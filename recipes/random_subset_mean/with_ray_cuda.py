@@ -3,6 +3,11 @@
 Framework: Ray
 Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
+Follows: https://docs.ray.io/en/latest/ray-core/scheduling/accelerators.html
+Engine: Ray, actors
+
+Each GPU has a generator of its own, and CuPy takes 32 bits for its seed: of n GPUs, two make the same samples with a
+probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -18,12 +23,13 @@ workers = []
 @contextmanager
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux, where other machines may join, Ray listens on all addresses; elsewhere on 127.0.0.1 only. No argument of
+    # ray.init changes that, and the environment variable behind this constant is read when ray is imported.
     alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
     with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
     try:
-        workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources()["GPU"])))
+        workers.extend(Worker.remote() for _ in range(int(ray.cluster_resources().get("GPU", 0))))
         yield
     finally:
         workers.clear()
@@ -36,7 +42,7 @@ class Worker:
 
     def share(self, gpu, gpus, rows, columns, chunk, seed):
         """What one GPU adds to the mean: it makes every gpus-th chunk."""
-        rng = cp.random.default_rng([seed, gpu])  # one a GPU: each chunk goes on where the last one ended
+        rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
         total = cp.zeros(())  # on the device: nothing waits for a chunk
         for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
             x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))
@@ -51,6 +57,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not workers:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     arguments = len(workers), rows, columns, chunk, seed
     return [worker.share.remote(gpu, *arguments) for gpu, worker in enumerate(workers)]
 

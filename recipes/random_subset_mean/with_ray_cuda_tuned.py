@@ -3,10 +3,12 @@
 Framework: Ray
 Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
+Engine: Ray, actors
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
-GPUs, tasks or processes changes them. Ray starts a lost actor again, and repeats its call.
+The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
+not depend on the number of GPUs, tasks or processes. Ray starts a lost actor again, and repeats its call. The file is
+long because each GPU's work is spelled out: its part of the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -18,7 +20,7 @@ import numpy as np
 import ray
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 
 gpus = []
 
@@ -26,7 +28,8 @@ gpus = []
 @contextmanager
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux, where other machines may join, Ray listens on all addresses; elsewhere on 127.0.0.1 only. No argument of
+    # ray.init changes that, and the environment variable behind this constant is read when ray is imported.
     alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
     with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
@@ -40,14 +43,14 @@ def engine(address="local"):
 
 @ray.remote(num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=-1)
 class Gpu:
-    """Sees one."""
+    """The one that Ray gives this actor to see."""
 
     def share(self, first, end, columns, seed):
         """The sum of the subset's samples, as normal(0, 1), in the rows from first, an even one, to end."""
         blocks = min(BLOCKS, (end - first + 1) // 2)
         if blocks == 0:  # more GPUs than rows
             return 0.0
-        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process and GPU: CuPy keeps it
+        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process and GPU: CuPy keeps it
         partial = cp.empty(blocks)
         rows = np.int64(first), np.int64(end), np.int64(columns)
         add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
@@ -55,17 +58,19 @@ class Gpu:
 
 
 def parts(rows, count):
-    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
     pairs = int(rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     sums = [gpu.share.remote(*part, columns, seed) for gpu, part in zip(gpus, parts(rows, len(gpus)), strict=True)]
     return sums, count

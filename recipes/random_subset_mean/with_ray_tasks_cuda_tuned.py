@@ -3,10 +3,12 @@
 Framework: Ray
 Runs on: every NVIDIA GPU
 Install: pip install ray "cupy-cuda13x[ctk]"
+Engine: Ray, tasks
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
-GPUs, tasks or processes changes them. Ray repeats the task of a worker that is lost.
+The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
+not depend on the number of GPUs, tasks or processes. Ray repeats the task of a worker that is lost. The file is long
+because each GPU's work is spelled out: its part of the rows, its launch, and the sum of what comes back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -18,13 +20,14 @@ import numpy as np
 import ray
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 
 
 @contextmanager
 def engine(address="local"):
     """Ray on this machine; or the one that runs at this address."""
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux, where other machines may join, Ray listens on all addresses; elsewhere on 127.0.0.1 only. No argument of
+    # ray.init changes that, and the environment variable behind this constant is read when ray is imported.
     alone = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
     with alone if address == "local" else nullcontext():
         ray.init(address=address, include_dashboard=False, logging_level="ERROR")
@@ -48,7 +51,7 @@ def share(first, end, columns, seed):
     if blocks == 0:  # more GPUs than rows
         return 0.0
     with cp.cuda.Device(int(ray.get_gpu_ids()[0])):
-        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process and GPU: CuPy keeps it
+        add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process and GPU: CuPy keeps it
         partial = cp.empty(blocks)
         rows = np.int64(first), np.int64(end), np.int64(columns)
         add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
@@ -56,20 +59,22 @@ def share(first, end, columns, seed):
 
 
 def parts(rows, count):
-    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
     pairs = int(rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
-    tasks = parts(rows, int(ray.cluster_resources()["GPU"]))
-    return [share.remote(*part, columns, seed) for part in tasks], count
+    gpus = int(ray.cluster_resources().get("GPU", 0))
+    if not gpus:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
+    return [share.remote(*part, columns, seed) for part in parts(rows, gpus)], count
 
 
 def wait(result):

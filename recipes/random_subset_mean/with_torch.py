@@ -3,6 +3,7 @@
 Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
 """
 
 import torch
@@ -13,7 +14,7 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
-    rng = torch.Generator(device=device).manual_seed(seed)  # one: each chunk goes on where the last one ended
+    rng = torch.Generator(device=device).manual_seed(seed)  # one: each chunk goes on where the one before it ended
     total = torch.zeros((), dtype=torch.float64, device=device)  # on the device: nothing waits for a chunk
     for row in range(0, rows, chunk):
         for column in range(0, columns, chunk):

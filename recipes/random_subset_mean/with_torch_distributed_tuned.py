@@ -1,12 +1,15 @@
-"""Mean of a subset of random samples in torch.distributed, tuned: one process a GPU, whose sums NCCL adds up.
+"""Mean of a subset of random samples in torch.distributed, tuned: one process per GPU, whose sums NCCL adds up.
 
 Framework: PyTorch
 Runs on: every NVIDIA GPU
 Install: pip install torch "cupy-cuda13x[ctk]"
+Engine: torch.distributed, NCCL
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-The samples are those of with_cupy_tuned.py, which a counter defines: a GPU makes the rows of its part, and no number of
-GPUs, tasks or processes changes them. NCCL's sum stays on the GPUs; only rank 0's goes to the host.
+The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
+not depend on the number of GPUs, tasks or processes. NCCL's sum stays on the GPUs; only rank 0's goes to the host. The
+file is long because processes, pipes and the loss of a process are all its own: the standard library's executors would
+be shorter, and put two more threads between a request and its answer.
 """
 
 import multiprocessing
@@ -22,7 +25,7 @@ import torch
 import torch.distributed as dist
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "random_subset_mean_tuned.cu").read_text()
-BLOCKS, THREADS = 2**16, 128  # at most; below that a block a row: the last to end leave little of the GPU idle
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 GPUS = cp.cuda.runtime.getDeviceCount()
 
 ranks = {}  # the pipe to each process of a GPU: the process
@@ -89,7 +92,7 @@ def share(first, end, columns, seed):
     blocks = min(BLOCKS, (end - first + 1) // 2)
     if blocks == 0:  # more GPUs than rows
         return cp.zeros(())
-    add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once in a process: CuPy keeps it
+    add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process: CuPy keeps it
     partial = cp.empty(blocks)
     rows = np.int64(first), np.int64(end), np.int64(columns)
     add_subset((blocks,), (THREADS,), (*rows, np.uint64(seed), partial))
@@ -97,20 +100,22 @@ def share(first, end, columns, seed):
 
 
 def parts(rows, count):
-    """[(first, end), …]: the rows cut into so many parts, which begin at even rows and differ by two rows at most."""
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
     pairs = int(rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used: nothing is stored
+    if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return np.nan
+    if not ranks:
+        raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     for pipe, part in zip(ranks, parts(rows, GPUS), strict=True):
         pipe.send((*part, columns, seed))
     return 11 + answers()[0] / count
@@ -122,6 +127,13 @@ def wait(mean):
 
 def download(mean):
     return float(mean)
+
+
+def empty_round(n, payload=None):
+    """One empty request to all ranks and a sum by NCCL, whatever n is: there are no single tasks."""
+    for pipe in ranks:
+        pipe.send((0, 0, 0, 0))
+    answers()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/array-slicing.html
+Engine: Dask, threads
 """
 
 import dask.array as da
@@ -10,7 +12,7 @@ import numpy as np
 
 
 def upload(*arrays):
-    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    # name=False: otherwise Dask hashes every byte, to recognise an array that it has seen before.
     host = (np.asarray(x, np.float64, order="C") for x in arrays)
     return tuple(da.from_array(x, name=False).persist(scheduler="threads") for x in host)
 

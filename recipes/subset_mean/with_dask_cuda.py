@@ -3,6 +3,8 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Follows: https://docs.dask.org/en/stable/gpu.html
+Engine: Dask, futures
 """
 
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from dask_cuda import LocalCUDACluster
 
 @contextmanager
 def engine():
-    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    # Before anything here uses CUDA. This process never does: it would take memory of a worker's GPU.
     with (
         LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster, direct_to_workers=True),  # else all data goes through the scheduler

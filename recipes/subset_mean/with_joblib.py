@@ -3,6 +3,8 @@
 Framework: joblib
 Runs on: CPU
 Install: pip install joblib numpy
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, threads
 """
 
 import numpy as np

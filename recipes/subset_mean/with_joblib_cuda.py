@@ -3,6 +3,8 @@
 Framework: joblib
 Runs on: every NVIDIA GPU
 Install: pip install joblib "cupy-cuda13x[ctk]"
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html
+Engine: joblib, threads
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 
 @dataclass
 class Parts:
-    """An array of this shape, its rows cut into one part a GPU."""
+    """An array of this shape, its rows cut into one part per GPU."""
 
     shape: tuple
     dtype: np.dtype

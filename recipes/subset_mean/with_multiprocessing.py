@@ -4,6 +4,8 @@ on shared memory.
 Framework: multiprocessing
 Runs on: CPU
 Install: pip install numpy
+Follows: https://docs.python.org/3/library/multiprocessing.shared_memory.html
+Engine: multiprocessing, a pool
 """
 
 import math
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-CORES = os.cpu_count()
+CORES = len(os.sched_getaffinity(0))  # those that this process may use
 pool = None
 
 

@@ -3,13 +3,14 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/examples.html
 """
 
 import numpy as np
 from numba import cuda
 
 BLOCKS = 1024  # at most: enough to fill any GPU
-THREADS = 256  # a block
+THREADS = 256  # per block
 
 
 @cuda.jit(device=True)
@@ -48,7 +49,7 @@ def mean_of_sums(partial, count, result):
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flattened, then in shape: Numba refuses the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float64).ravel().reshape(np.shape(x))) for x in arrays)
 
 

@@ -3,6 +3,7 @@
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
+Follows: https://documen.tician.de/pyopencl/
 """
 
 from pathlib import Path
@@ -21,7 +22,10 @@ device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  
 queue = cl.CommandQueue(cl.Context([device]))
 pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what a call frees, the next one takes
 program = cl.Program(queue.context, KERNEL).build()
-add_subset, mean = cl.Kernel(program, "add_subset"), cl.Kernel(program, "mean")  # once: program.mean makes one a call
+add_subset, mean = (
+    cl.Kernel(program, "add_subset"),
+    cl.Kernel(program, "mean"),
+)  # once: program.mean makes one per call
 groups = 8 * device.max_compute_units  # 8 × 256 work-items fill a compute unit of an NVIDIA GPU
 
 

@@ -4,9 +4,10 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-A work-item has eight loads on their way before it needs the first. In small arrays starting kernels is what takes time:
-two and not three, since the sums need not be set to zero first, and the kernels know their arguments' types beforehand.
-On an NVIDIA H200: 34 µs for 4,000² instead of 105 (with_pyopencl.py).
+A work-item has eight loads on their way before it needs the first. In small arrays, starting kernels is what takes
+time: here two are started, not three, since the sums need not be set to zero first, and the kernels know their
+arguments' types beforehand. On an NVIDIA H200: 34 µs for 4,000² instead of 105 (with_pyopencl.py). The file is over 60
+lines because it finds its device, says its arguments' types and shares a row among as many work-items as it needs.
 """
 
 from pathlib import Path
@@ -25,7 +26,10 @@ device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  
 queue = cl.CommandQueue(cl.Context([device]))
 pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # what a call frees, the next one takes
 program = cl.Program(queue.context, KERNEL).build()
-add_subset, mean = cl.Kernel(program, "add_subset"), cl.Kernel(program, "mean")  # once: program.mean makes one a call
+add_subset, mean = (
+    cl.Kernel(program, "add_subset"),
+    cl.Kernel(program, "mean"),
+)  # once: program.mean makes one per call
 add_subset.set_scalar_arg_dtypes([None, np.int64, np.int64, np.int32, None])  # else each call finds out what it got
 mean.set_scalar_arg_dtypes([None, np.int64, np.int64, None])
 groups = 4 * device.max_compute_units  # so few that all run at once: 4 × 256 work-items × 8 loads are enough

@@ -4,6 +4,8 @@ Ray's object store.
 Framework: Ray
 Runs on: CPU
 Install: pip install ray numpy
+Follows: https://docs.ray.io/en/latest/ray-core/objects.html
+Engine: Ray, tasks
 """
 
 import os
@@ -14,12 +16,13 @@ from unittest import mock
 import numpy as np
 import ray
 
-CORES = os.cpu_count()
+CORES = len(os.sched_getaffinity(0))  # those that this process may use
 
 
 @contextmanager
 def engine():
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux, where other machines may join, Ray listens on all addresses; elsewhere on 127.0.0.1 only. No argument of
+    # ray.init changes that, and the environment variable behind this constant is read when ray is imported.
     with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
         ray.init(address="local", num_cpus=CORES, include_dashboard=False, logging_level="ERROR")
     try:
@@ -30,7 +33,7 @@ def engine():
 
 @dataclass
 class Parts:
-    """An array of this shape, its rows cut into one part a core; Ray drops the parts when the references go."""
+    """An array of this shape, its rows cut into one part per core; Ray drops the parts when the references go."""
 
     shape: tuple
     dtype: np.dtype
