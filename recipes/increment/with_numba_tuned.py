@@ -20,7 +20,7 @@ THREADS = 128  # per block; a multiple of the 32 of a warp
 @cuda.jit
 def kernel(a):
     # In strides, so that neighbours read neighbours. Loads first, so that four are in flight together.
-    n, one = a.size, np.float32(1)  # Numba adds a float32 and a plain 1 in float64
+    n, one = a.size, np.float32(1)  # Numba would add a plain 1 in float64
     i = cuda.blockIdx.x * (4 * THREADS) + cuda.threadIdx.x
     j, k, m = i + THREADS, i + 2 * THREADS, i + 3 * THREADS
     if m < n:

@@ -4,11 +4,11 @@ Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
-Follows: https://documen.tician.de/pycuda/array.html
+Follows: https://documen.tician.de/pycuda/tutorial.html#bonus-abstracting-away-the-complications
 """
 
 import numpy as np
-from pycuda import autoprimaryctx, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
+from pycuda import autoprimaryctx, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 
 
 def upload(*arrays):

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 from cuda.bindings import driver as cu  # for graphs, which PyCUDA does not have
-from pycuda import autoprimaryctx, driver, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
+from pycuda import autoprimaryctx, driver, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cu").read_text()
 THREADS = 256  # per block; a multiple of the 32 of a warp
 
 kernel = SourceModule(KERNEL, no_extern_c=True).get_function("increment")
-kernel.prepare("Pq")  # the arguments' types, once: a pointer and a 64-bit integer
+kernel.prepare("Pq")  # the types of the arguments, once: a pointer and a 64-bit integer
 
 
 def upload(*arrays):

@@ -25,7 +25,7 @@ devices = [device for platform in cl.get_platforms() for device in platform.get_
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
 program = cl.Program(queue.context, KERNEL).build()
-kernel = cl.Kernel(program, "multiply")  # once: program.multiply makes a new one at every call
+kernel = cl.Kernel(program, "multiply")  # once: every program.multiply is a new one
 kernel.set_scalar_arg_dtypes([None, None, None, np.int64])  # or every call finds out what it was given
 pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))  # the next array takes what the last one freed
 
