@@ -4,10 +4,9 @@ Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 
-Each thread loads four elements at once, 16 bytes, which keeps more loads in flight. On an NVIDIA H200:
-4,270 GB/s, where a += 1 reaches 1,690.
-prepared() records the launch as a CUDA graph: replaying it costs the CPU less than a launch. A third of the file is
-there for that function.
+Each thread loads four elements at once, 16 bytes, which keeps more loads in flight. On an NVIDIA H200: 4,270 GB/s,
+where a += 1 reaches 1,690. prepared() records the launch as a CUDA graph: replaying it costs the CPU less than a
+launch. A third of the file is there for that function.
 """
 
 from pathlib import Path
