@@ -1,4 +1,4 @@
-// a += 1 in place, n elements. One work-item an element; the global size is n rounded up to whole work-groups.
+// a += 1 in place for n elements, one work-item per element. Global size: n, rounded up to whole work-groups.
 __kernel void increment(__global float *a, const long n)
 {
     long i = get_global_id(0);

@@ -1,4 +1,4 @@
-// c = a * b, n elements. One work-item an element; the global size is n rounded up to whole work-groups.
+// c = a * b for n elements, one work-item per element. Global size: n, rounded up to whole work-groups.
 __kernel void multiply(__global const float *a, __global const float *b, __global float *c, const long n)
 {
     long i = get_global_id(0);

@@ -1,7 +1,7 @@
-// c = a * b, n elements. One thread an element; grid: any, as long as it has n threads or more.
+// c = a * b for n elements, one thread per element. Grid: any with at least n threads.
 extern "C" __global__ void multiply(const float *a, const float *b, float *c, long long n)
 {
-    // blockIdx.x * blockDim.x would be 32 bits wide, and wrap at 2**32 elements.
+    // blockIdx.x * blockDim.x would have 32 bits, and wrap at 2**32 elements.
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)  // the last block is rarely full
         c[i] = a[i] * b[i];

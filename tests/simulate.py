@@ -13,6 +13,7 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
 import numpy as np  # noqa: E402
 from numba import cuda  # noqa: E402
 from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray  # noqa: E402
+from numba.cuda.simulator.kernel import FakeCUDAKernel  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
@@ -48,7 +49,47 @@ FakeCUDAModule.libdevice = SimpleNamespace(
 # Nor what the tuned recipes ask of arrays and of the device.
 FakeCUDAArray.device_ctypes_pointer = property(lambda self: SimpleNamespace(value=self.ctypes.data))
 cuda.get_current_device = lambda: SimpleNamespace(MULTIPROCESSOR_COUNT=132)
+cuda.stream.handle = 0
 warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # NumPy's integers warn where a GPU's wrap
+
+
+class Driver:
+    """The driver's graphs: a kernel that is launched during a capture is recorded, and runs when the graph does."""
+
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=None)
+    recording = None
+
+    def cuStreamBeginCapture(self, stream, mode):
+        self.recording = []
+
+    def cuStreamEndCapture(self, stream):
+        recorded, self.recording = self.recording, None
+        return recorded
+
+    def cuGraphInstantiate(self, graph, flags):
+        return graph
+
+    def cuGraphLaunch(self, graph, stream):
+        for launch in graph:
+            launch()
+
+    def cuCtxSynchronize(self):
+        pass
+
+    def cuGraphDestroy(self, graph):
+        pass
+
+    cuGraphExecDestroy = cuGraphDestroy
+
+
+def configured(kernel, configuration, configure=FakeCUDAKernel.__getitem__):
+    if driver.recording is None:
+        return configure(kernel, configuration)
+    return lambda *arguments: driver.recording.append(lambda: configure(kernel, configuration)(*arguments))
+
+
+driver = Driver()
+FakeCUDAKernel.__getitem__ = configured
 
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)
@@ -59,8 +100,8 @@ if hasattr(module, "cublas"):
 vars(module).update(BLOCKS=2, THREADS=32, TILE=4, GROUPS=2)
 # No graphs either: what is captured is kept, and called when it is replayed.
 vars(module).update(captured=functools.partial, replay=lambda graph: graph())
-module.checked = lambda answer: None
-module.cu = SimpleNamespace(cuCtxSynchronize=lambda: None, cuGraphExecDestroy=lambda graph: None)
+module.checked = lambda answer: answer
+module.cu = driver
 for size in SIZES[recipe.workload]:
     fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"

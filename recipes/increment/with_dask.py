@@ -3,6 +3,7 @@
 Framework: Dask
 Runs on: CPU
 Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/array.html
 """
 
 import dask.array as da
@@ -10,7 +11,7 @@ import numpy as np
 
 
 def upload(*arrays):
-    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    # name=False, or Dask hashes every byte, to recognise an array that it has seen before.
     host = (np.asarray(x, np.float32, order="C") for x in arrays)
     return tuple(da.from_array(x, name=False).persist(scheduler="threads") for x in host)
 
@@ -22,11 +23,11 @@ def increment(a):
 
 
 def wait(a):
-    pass  # persist returns when the threads are done
+    pass  # persist() returns when the threads are done
 
 
 def download(a):
-    return np.asarray(a.compute(scheduler="threads"))  # a NumPy number where there are no axes
+    return np.asarray(a.compute(scheduler="threads"))  # compute() gives a NumPy scalar where there are no axes
 
 
 if __name__ == "__main__":

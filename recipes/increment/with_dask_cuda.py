@@ -3,6 +3,7 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
+Follows: https://docs.rapids.ai/api/dask-cuda/stable/quickstart/
 """
 
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from dask_cuda import LocalCUDACluster
 
 @contextmanager
 def engine():
-    # Before anything here uses CUDA. This process never does: it would hold memory of a worker's GPU.
+    # Start it before anything here uses CUDA. This process never does, or it would hold memory of a worker's GPU.
     with (
         LocalCUDACluster(dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster, direct_to_workers=True),  # else all data goes through the scheduler
+        distributed.Client(cluster, direct_to_workers=True),  # or all data goes through the scheduler
     ):
         yield
 
@@ -34,12 +35,12 @@ def spread(x):
     workers = list(client.nthreads())
     axis = int(np.argmax(x.shape)) if x.ndim else 0  # the longest
     parts = np.array_split(x, min(len(workers), x.shape[axis]), axis) if x.size > 1 else [x]
-    # Scattered: Dask warns of large data in a graph. hash=False: else it hashes every byte.
+    # Scattered, as Dask warns of large data in a graph; hash=False, or it hashes every byte.
     futures = [
         client.submit(cp.asarray, client.scatter(p, workers=[w], hash=False), workers=[w], pure=False)
         for p, w in zip(parts, workers, strict=False)
     ]
-    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: it would be on a GPU, from this process
+    meta = np.empty((0,) * x.ndim, x.dtype)  # not a CuPy one: this process would use a GPU
     chunks = [da.from_delayed(f, p.shape, meta=meta) for f, p in zip(futures, parts, strict=True)]
     return (da.concatenate(chunks, axis) if len(chunks) > 1 else chunks[0]).persist()
 
@@ -47,7 +48,7 @@ def spread(x):
 def increment(a):
     if a.dtype != np.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
-    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    # A name of its own, or Dask answers a second call with the result of the first.
     return (a + 1).map_blocks(lambda chunk: chunk, name=f"increment-{uuid4()}").persist()
 
 

@@ -3,23 +3,24 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/kernels.html
 """
 
 import numpy as np
 from numba import cuda
 
-THREADS = 256  # a block; a multiple of the 32 of a warp
+THREADS = 256  # per block; a multiple of the 32 of a warp
 
 
 @cuda.jit
 def kernel(a):
-    i = cuda.grid(1)  # 64 bits wide, as sizes are
+    i = cuda.grid(1)  # 64-bit, as sizes are
     if i < a.size:  # the last block is rarely full
-        a[i] += np.float32(1)  # Numba adds a float32 and a plain 1 in float64
+        a[i] += np.float32(1)  # Numba would add a plain 1 in float64
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flat, then in shape: Numba does not take the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 
@@ -30,7 +31,7 @@ def increment(a):
         raise ValueError("increment takes a C-contiguous array, as upload() makes it")
     if a.size:  # a grid of no blocks is an error
         blocks = (a.size + THREADS - 1) // THREADS
-        kernel[blocks, THREADS](a if a.ndim == 1 else a.ravel())  # a view, but it takes longer than a launch
+        kernel[blocks, THREADS](a if a.ndim == 1 else a.ravel())  # ravel() takes longer than a launch
     return a
 
 

@@ -3,6 +3,7 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/user_guide/basic.html
 """
 
 import cupy as cp

@@ -1,8 +1,9 @@
-"""Multiply two arrays in CuPy: an ElementwiseKernel, one line of C that CuPy puts in a loop over any arrays.
+"""Multiply two arrays in CuPy: an ElementwiseKernel, one line of C that CuPy applies to every element.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/user_guide/kernel.html#basics-of-elementwise-kernels
 """
 
 import cupy as cp

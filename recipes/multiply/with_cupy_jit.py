@@ -3,18 +3,19 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/user_guide/kernel.html#jit-kernel-definition
 """
 
 import cupy as cp
 import numpy as np
 from cupyx import jit
 
-THREADS = 256  # a block; a multiple of the 32 of a warp
+THREADS = 256  # per block; a multiple of the 32 of a warp
 
 
 @jit.rawkernel()
 def kernel(a, b, c, n):
-    # jit.grid(1) is 32 bits wide, and wraps at 2**32 elements.
+    # jit.grid(1) has 32 bits, and wraps at 2**32 elements.
     i = np.int64(jit.blockIdx.x) * np.int64(jit.blockDim.x) + np.int64(jit.threadIdx.x)
     if i < n:  # the last block is rarely full
         c[i] = a[i] * b[i]

@@ -3,6 +3,7 @@
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.cupy.dev/en/stable/user_guide/kernel.html#raw-kernels
 """
 
 from pathlib import Path
@@ -11,7 +12,7 @@ import cupy as cp
 import numpy as np
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply.cu").read_text()
-THREADS = 256  # a block; a multiple of the 32 of a warp
+THREADS = 256  # per block; a multiple of the 32 of a warp
 
 kernel = cp.RawKernel(KERNEL, "multiply")
 

@@ -3,18 +3,19 @@
 Framework: Dask
 Runs on: NVIDIA GPU
 Install: pip install "dask[complete]" "cupy-cuda13x[ctk]"
+Follows: https://docs.dask.org/en/stable/gpu.html
 """
 
 import cupy as cp
 import dask.array as da
 import numpy as np
 
-# A GPU multiplies chunks of Dask's usual 128 MiB in 0.1 ms, and Dask takes as long for a task: few and large ones.
+# A GPU takes 0.1 ms for a chunk of Dask's usual 128 MiB, and Dask takes as long for a task: fewer and larger chunks.
 CHUNK = "1 GiB"
 
 
 def upload(*arrays):
-    # name=False: else Dask hashes every byte, to recognise an array that it has seen before.
+    # name=False, or Dask hashes every byte, to recognise an array that it has seen before.
     host = (da.from_array(np.asarray(x, np.float32, order="C"), CHUNK, name=False) for x in arrays)
     return tuple(x.map_blocks(cp.asarray).persist(scheduler="single-threaded") for x in host)
 

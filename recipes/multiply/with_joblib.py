@@ -3,6 +3,7 @@
 Framework: joblib
 Runs on: CPU
 Install: pip install joblib numpy
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html#thread-based-parallelism-vs-process-based-parallelism
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ def multiply(a, b, out=None):
             f" into {out.dtype} {out.shape}"
         )
     # Slices along the first axis are views of the same memory. Threads, not processes: they share it, nothing is
-    # copied, and NumPy lets go of the GIL while it multiplies, so that all of them run.
+    # copied, and NumPy releases the GIL while it multiplies, so that all of them run.
     slices = zip(*(np.array_split(np.atleast_1d(x), cpu_count()) for x in (a, b, out)), strict=True)
     Parallel(n_jobs=-1, prefer="threads")(delayed(np.multiply)(x, y, out=z) for x, y, z in slices)
     return out

@@ -3,6 +3,7 @@
 Framework: joblib
 Runs on: every NVIDIA GPU
 Install: pip install joblib "cupy-cuda13x[ctk]"
+Follows: https://joblib.readthedocs.io/en/stable/parallel.html#thread-based-parallelism-vs-process-based-parallelism
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 
 @dataclass
 class Parts:
-    """An array of this shape, flat and cut into one part a GPU."""
+    """An array of this shape, flat and cut into one part per GPU."""
 
     shape: tuple
     dtype: np.dtype
@@ -24,7 +25,7 @@ class Parts:
 
 
 def each(function, *parts):
-    """The function on the parts of each GPU, in its own thread: a launch or a copy soon lets go of the GIL."""
+    """The function on the parts of each GPU, in a thread of its own: launches and copies soon release the GIL."""
 
     def on(gpu, *parts):
         with cp.cuda.Device(gpu):

@@ -3,6 +3,7 @@
 Framework: multiprocessing
 Runs on: CPU
 Install: pip install numpy
+Follows: https://docs.python.org/3/library/multiprocessing.shared_memory.html
 """
 
 import math
@@ -16,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-CORES = os.cpu_count()
+CORES = len(os.sched_getaffinity(0))  # those that this process may use
 pool = None
 
 
 @contextmanager
 def engine():
     global pool
-    # Spawned, not forked: a fork copies locks that the threads of NumPy, CUDA or your own code may be holding.
+    # Spawned, not forked: a fork copies locks that threads of NumPy, CUDA or your own code may be holding.
     with multiprocessing.get_context("spawn").Pool(CORES) as pool:
         yield
 
@@ -34,8 +35,8 @@ class Shared:
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, np.dtype(dtype)
         size = max(1, math.prod(shape) * self.dtype.itemsize)  # a block of no bytes is an error
-        if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free < size:  # else a crash at the first write
-            raise MemoryError(f"/dev/shm has no room for {size:,} bytes more")
+        if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free < size:  # or a crash at the first write
+            raise MemoryError(f"/dev/shm has no room for another {size:,} bytes")
         self.block = SharedMemory(create=True, size=size)
         weakref.finalize(self, self.block.unlink)
 

@@ -3,23 +3,24 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/kernels.html
 """
 
 import numpy as np
 from numba import cuda
 
-THREADS = 256  # a block; a multiple of the 32 of a warp
+THREADS = 256  # per block; a multiple of the 32 of a warp
 
 
 @cuda.jit
 def kernel(a, b, c):
-    i = cuda.grid(1)  # 64 bits wide, as sizes are
+    i = cuda.grid(1)  # 64-bit, as sizes are
     if i < c.size:  # the last block is rarely full
         c[i] = a[i] * b[i]
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flat, then in shape: Numba does not take the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 
@@ -34,7 +35,7 @@ def multiply(a, b, out=None):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if a.size:  # a grid of no blocks is an error
         blocks = (a.size + THREADS - 1) // THREADS
-        # ravel() makes a view, and takes longer than a launch.
+        # The kernel is for one axis. ravel() only makes a view, but takes longer than a launch.
         kernel[blocks, THREADS](*(x if x.ndim == 1 else x.ravel() for x in (a, b, out)))
     return out
 

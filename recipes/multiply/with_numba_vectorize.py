@@ -1,8 +1,9 @@
-"""Multiply two arrays in Numba: vectorize, which makes a function of arrays of a function of numbers.
+"""Multiply two arrays in Numba: vectorize, which turns a function of numbers into a function of arrays.
 
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
+Follows: https://nvidia.github.io/numba-cuda/user/ufunc.html
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ def kernel(a, b):
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba stumbles over the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flat, then in shape: Numba does not take the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 
@@ -29,7 +30,7 @@ def multiply(a, b, out=None):
     if not all(x.is_c_contiguous() for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if a.size:
-        kernel(a.ravel(), b.ravel(), out=out.ravel())  # ravel makes a view, and one axis of an array that has none
+        kernel(a.ravel(), b.ravel(), out=out.ravel())  # ravel() makes views, and one axis where there is none
     return out
 
 

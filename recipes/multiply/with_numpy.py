@@ -3,6 +3,7 @@
 Framework: NumPy
 Runs on: CPU
 Install: pip install numpy
+Follows: https://numpy.org/doc/stable/reference/generated/numpy.multiply.html
 """
 
 import numpy as np

@@ -4,19 +4,20 @@ Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
+Follows: https://documen.tician.de/pycuda/tutorial.html
 """
 
 from pathlib import Path
 
 import numpy as np
-from pycuda import autoprimaryctx, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
+from pycuda import autoprimaryctx, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply.cu").read_text()
-THREADS = 256  # a block; a multiple of the 32 of a warp
+THREADS = 256  # per block; a multiple of the 32 of a warp
 
 kernel = SourceModule(KERNEL, no_extern_c=True).get_function("multiply")
-kernel.prepare("PPPq")  # the arguments' types, once: three pointers and a 64-bit integer
+kernel.prepare("PPPq")  # the types of the arguments, once: three pointers and a 64-bit integer
 
 
 def upload(*arrays):

@@ -1,13 +1,14 @@
-"""Multiply two arrays in PyCUDA: ElementwiseKernel, which writes the CUDA C around one line of it.
+"""Multiply two arrays in PyCUDA: ElementwiseKernel, which writes the kernel around one line of CUDA C.
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
+Follows: https://documen.tician.de/pycuda/array.html#module-pycuda.elementwise
 """
 
 import numpy as np
-from pycuda import autoprimaryctx, gpuarray  # the first: the context that CuPy, PyTorch and Numba use too
+from pycuda import autoprimaryctx, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 from pycuda.elementwise import ElementwiseKernel
 
 kernel = ElementwiseKernel("const float *a, const float *b, float *c", "c[i] = a[i] * b[i]", "multiply")

@@ -1,8 +1,9 @@
-"""Multiply two arrays in PyOpenCL: an OpenCL C kernel, on a GPU of any make or on the CPU.
+"""Multiply two arrays in PyOpenCL: an OpenCL C kernel, on a GPU of any vendor or on the CPU.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
+Follows: https://documen.tician.de/pyopencl/runtime_program.html
 """
 
 from pathlib import Path
@@ -12,12 +13,12 @@ import pyopencl as cl
 import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply.cl").read_text()
-GROUP = 256  # work-items a work-group
+GROUP = 256  # work-items per work-group
 
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
-kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "multiply")  # once: program.multiply makes one a call
+kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "multiply")  # once: every program.multiply is a new one
 
 
 def upload(*arrays):

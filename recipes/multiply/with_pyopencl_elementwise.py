@@ -3,6 +3,7 @@
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
+Follows: https://documen.tician.de/pyopencl/algorithm.html#module-pyopencl.elementwise
 """
 
 import numpy as np

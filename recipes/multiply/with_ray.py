@@ -3,6 +3,7 @@
 Framework: Ray
 Runs on: CPU
 Install: pip install ray numpy
+Follows: https://docs.ray.io/en/latest/ray-core/tasks.html
 """
 
 import os
@@ -13,12 +14,13 @@ from unittest import mock
 import numpy as np
 import ray
 
-CORES = os.cpu_count()
+CORES = len(os.sched_getaffinity(0))  # those that this process may use
 
 
 @contextmanager
 def engine():
-    # Where it can join a cluster, which is on Linux, Ray listens on all addresses; else on 127.0.0.1 only.
+    # On Linux Ray listens on all addresses; patched, on 127.0.0.1 only. The environment variable for it has to be set
+    # before anything imports Ray, and would stay set: RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0.
     with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
         ray.init(address="local", num_cpus=CORES, include_dashboard=False, logging_level="ERROR")
     try:
@@ -29,7 +31,7 @@ def engine():
 
 @dataclass
 class Parts:
-    """An array of this shape, flat and cut into one part a core; Ray drops the parts when the references go."""
+    """An array of this shape, flat and cut into one part per core. Ray frees the parts with the last reference."""
 
     shape: tuple
     dtype: np.dtype

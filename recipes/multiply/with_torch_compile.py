@@ -4,6 +4,7 @@ Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
 Needs: g++
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
 """
 
 import numpy as np
@@ -12,17 +13,17 @@ import torch
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-@torch.compile(dynamic=True)  # one kernel for all sizes; the default compiles the first size for itself
+@torch.compile(dynamic=True)  # one kernel for all sizes: the default compiles one for the first size only
 def kernel(a, b, out):
     torch.mul(a, b, out=out)
 
 
-# Once, now, for a large size: the block size (GPU) and the number of threads (CPU) follow the size of the first call.
+# Once, now, and large: the first call's size decides on the block size (GPU) and the number of threads (CPU).
 kernel(*(torch.empty(2**20, device=device) for _ in range(3)))
 
 
 def upload(*arrays):
-    # torch.tensor copies. Flat: it refuses the negative stride that NumPy leaves on a reversed axis of one element.
+    # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = [np.asarray(x, np.float32, order="C") for x in arrays]
     return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
@@ -37,7 +38,7 @@ def multiply(a, b, out=None):
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if a.numel():
-        kernel(a.view(-1), b.view(-1), out.view(-1))  # flat: another number of dimensions would be compiled again
+        kernel(a.view(-1), b.view(-1), out.view(-1))  # flat: each number of dimensions would be compiled anew
     return out
 
 
