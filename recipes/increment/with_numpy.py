@@ -4,6 +4,7 @@ Framework: NumPy
 Runs on: CPU
 Install: pip install numpy
 Follows: https://numpy.org/doc/stable/user/quickstart.html#basic-operations
+Environment: every
 """
 
 import numpy as np

@@ -21,7 +21,8 @@ one, zero = ctypes.c_float(1), ctypes.c_float(0)
 
 
 def upload(*arrays):
-    return tuple(cuda.to_device(np.array(x, np.float32, order="C")) for x in arrays)
+    # Flat, then in shape: Numba does not take the stride, 0 or less, that NumPy may give an axis of one element.
+    return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 
 @cache  # started by the first product

@@ -14,7 +14,9 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def upload(*arrays):
-    return tuple(torch.from_numpy(np.array(x, np.float32, order="C")).to(device) for x in arrays)
+    # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
+    host = [np.asarray(x, np.float32, order="C") for x in arrays]
+    return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
 
 def matmul(a, b, out=None):

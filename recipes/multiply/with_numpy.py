@@ -4,6 +4,7 @@ Framework: NumPy
 Runs on: CPU
 Install: pip install numpy
 Follows: https://numpy.org/doc/stable/reference/generated/numpy.multiply.html
+Environment: every
 """
 
 import numpy as np

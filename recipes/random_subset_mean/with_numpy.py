@@ -4,6 +4,7 @@ Framework: NumPy
 Runs on: CPU
 Install: pip install numpy
 Follows: https://numpy.org/doc/stable/reference/random/parallel.html
+Environment: every
 
 Each chunk has a generator of its own, and NumPy takes 128 bits for its seed: of n chunks, two have the same samples
 with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks of 100,000².
