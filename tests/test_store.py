@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import git
+from conftest import HANG, git
 
 from gpu_cookbook import catalogue, machine, measure, store
 
@@ -38,6 +38,12 @@ def cell(size, status="ok", reason=None, median=1e-5, **more):
     about = {"size": size, "status": status, "reason": reason, "math": "IEEE"}
     nowhere = dict.fromkeys(("device", "driver", "cuda"))
     return about | nowhere | (measured if status == "ok" else {}) | more
+
+
+def commit_later(clone):
+    """Git's dates are whole seconds, and the newest commit is that of the latest date."""
+    date = int(git(clone, "show", "--no-patch", "--format=%ct")) + 10
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=next", GIT_COMMITTER_DATE=f"@{date} +0000")
 
 
 def add(writer, technique, size, *status, median=1e-5, **more):
@@ -132,11 +138,12 @@ def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
 
 
 def asv(*arguments):
-    done = subprocess.run([ASV, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([ASV, *arguments], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_asv_shows_compares_and_publishes_it(clone):
     for median in (1e-5, 3e-5):
         writer = store.Writer(store.Store(), "m")
@@ -152,6 +159,7 @@ def test_asv_shows_compares_and_publishes_it(clone):
     assert "workloads.multiply.time_resident" in graphs
 
 
+@pytest.mark.slow
 def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     asv("machine", "--yes", "--machine", "m")
     commit = git(clone, "rev-parse", "HEAD")
@@ -210,7 +218,7 @@ def test_a_run_that_is_killed_leaves_what_was_stored(clone):
 
 
 def cookbook(*arguments, code=0):
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr
@@ -259,8 +267,7 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
     for median in (1e-5, 3e-5):
         add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=median)
         commits.append(git(clone, "rev-parse", "HEAD"))
-        time.sleep(1.1)  # git's dates are whole seconds
-        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+        commit_later(clone)
     out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
     values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("figure") == "resident"}
     assert values == {3e-5}
@@ -286,8 +293,7 @@ def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone)
     for workload in ("multiply", "increment"):
         writer = store.Writer(store.Store(), "m")
         writer.add(recipe("numpy", workload), cell(40_000), {"resident": [1e-5] * 10})
-        time.sleep(1.1)
-        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+        commit_later(clone)
     out, _ = cookbook("tables", "--format", "json")
     workloads = {row["workload"] for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"}
     assert workloads == {"multiply", "increment"}
