@@ -8,8 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+import typer.testing
 
-from gpu_cookbook import catalogue, machine, store
+from gpu_cookbook import catalogue, cli, machine, store
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium")
@@ -55,6 +56,14 @@ def until(condition, limit=HANG):
         assert time.monotonic() < end, f"waited {limit} s in vain"
         time.sleep(0.02)
     return value
+
+
+def invoked(*arguments, code=0):
+    """(standard output, standard error) of a command of the tool that ends with ``code``, in this process."""
+    done = typer.testing.CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == code, done.output
+    assert isinstance(done.exception, SystemExit | None), done.exception
+    return done.stdout, done.stderr
 
 
 def has_ended(pid):

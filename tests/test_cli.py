@@ -11,22 +11,22 @@ from pathlib import Path
 
 import psutil
 import pytest
-import typer.testing
-from conftest import HANG, has_ended, interruptible, until
+from conftest import HANG, has_ended, interruptible, invoked, until
 
-from gpu_cookbook import catalogue, cli, machine
+from gpu_cookbook import catalogue, machine
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
 
 
 # The same without 'compare' measuring what a copy does on this machine, which takes most of its time.
-UNPROBED = """
+MADE_UP = """
 from gpu_cookbook import cli, runner
 made_up = {"device": "made up", "copy_bandwidth_gb_per_s": 1e3, "cache_bytes": 2**20}
 runner.probe = lambda recipes: dict.fromkeys(("host", "cuda", "opencl"), made_up)
 cli.app(prog_name="gpu-cookbook")
 """
+UNPROBED = (sys.executable, "-c", MADE_UP)
 
 
 def cookbook(*arguments, code=0, command=(COMMAND,)):
@@ -38,15 +38,7 @@ def cookbook(*arguments, code=0, command=(COMMAND,)):
 
 
 def unprobed(*arguments):
-    return cookbook(*arguments, command=(sys.executable, "-c", UNPROBED))
-
-
-def invoked(*arguments, code=0):
-    """(standard output, standard error) of a command that ends with ``code``, in this process."""
-    done = typer.testing.CliRunner().invoke(cli.app, arguments)
-    assert done.exit_code == code, done.output
-    assert isinstance(done.exception, SystemExit | None), done.exception
-    return done.stdout, done.stderr
+    return cookbook(*arguments, command=UNPROBED)
 
 
 def test_help_names_every_command():
@@ -168,6 +160,9 @@ def test_strict_takes_no_skipped_recipe():
     cookbook("check", "multiply", "-t", "cupy", "--strict", code=1 if skipped else 0)
 
 
+measured_once = pytest.mark.xdist_group("compared")
+
+
 @pytest.fixture(scope="module")
 def compared():
     """One comparison, as JSON."""
@@ -178,11 +173,13 @@ def compared():
     return json.loads(out)
 
 
+@measured_once
 def test_compare_adds_numpy_and_measures_every_size(compared):
     keys = [(cell["technique"], cell["size"]) for cell in compared]
     assert keys == [(t, s) for t in ("numpy", "pycuda", "pyopencl") for s in (1000, 10_000)]
 
 
+@measured_once
 def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared):
     for cell in compared:
         for field in ("workload", "technique", "framework", "lane", "device", "size", "status", "reason"):
@@ -195,6 +192,7 @@ def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared
             assert "resident_s" not in cell
 
 
+@measured_once
 def test_compare_gives_speedups_over_numpy(compared):
     base = {cell["size"]: cell["resident_s"] for cell in compared if cell["technique"] == "numpy"}
     for cell in compared:
@@ -212,6 +210,7 @@ def test_a_busy_machine_is_named():
     assert re.match(r"Other programs keep \d\.\d cores busy", err)
 
 
+@measured_once
 def test_first_result_is_the_sum_of_its_parts(compared):
     for cell in compared:
         if cell["status"] == "ok" and cell["size"] == 1000:
@@ -271,13 +270,13 @@ def test_a_worker_ends_with_what_started_it(endless):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_and_shows_what_was_measured(end, endless):
     run = subprocess.Popen(
-        [COMMAND, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
+        [*UNPROBED, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=interruptible,
     )
-    worker = endless()  # the copy bandwidth and NumPy come before it
+    worker = endless()  # NumPy comes before it
     run.send_signal(end)
     out, err = run.communicate(timeout=HANG)
     assert run.returncode == 130

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import HANG, git
+from conftest import HANG, git, invoked
 from scaling import HERE, Run, cookbook, keep, plain, row, rows_of, spread_of_pixels
 
 from gpu_cookbook import cli, machine, scale
@@ -138,7 +138,7 @@ def test_what_is_stored_can_be_drawn(clone):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_says_what_to_do(arguments, words):
-    out, err = cookbook(*arguments, code=2)
+    out, err = invoked("scale", *arguments, code=2)
     assert words in plain(err) and out == ""
 
 
