@@ -11,22 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import HANG, has_ended, interruptible, invoked, until
+from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
 
 from gpu_cookbook import catalogue, machine
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
-
-
-# The same without 'compare' measuring what a copy does on this machine, which takes most of its time.
-MADE_UP = """
-from gpu_cookbook import cli, runner
-made_up = {"device": "made up", "copy_bandwidth_gb_per_s": 1e3, "cache_bytes": 2**20}
-runner.probe = lambda recipes: dict.fromkeys(("host", "cuda", "opencl"), made_up)
-cli.app(prog_name="gpu-cookbook")
-"""
-UNPROBED = (sys.executable, "-c", MADE_UP)
 
 
 def cookbook(*arguments, code=0, command=(COMMAND,)):

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import HANG, git
+from conftest import HANG, UNPROBED, git
 
 from gpu_cookbook import catalogue, machine, measure, store
 
@@ -217,8 +217,8 @@ def test_a_run_that_is_killed_leaves_what_was_stored(clone):
         assert ("multiply", "numpy", 40_000) in stored()
 
 
-def cookbook(*arguments, code=0):
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=HANG)
+def cookbook(*arguments, code=0, command=(COMMAND,)):
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr
@@ -347,12 +347,12 @@ def test_a_figure_is_stored_with_a_commit_only(clone):
 
 def test_compare_saves_and_goes_on(clone):
     save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
-    out, _ = cookbook(*save)
+    out, _ = cookbook(*save, command=UNPROBED)
     measured = {c["size"]: c for c in json.loads(out) if c["status"] == "ok"}
     kept = {size: c for (_, _, size), c in stored().items()}
     assert {size: c["resident_s"] for size, c in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
     assert all(not math.isnan(c["resident_ci99_a_s"]) for c in kept.values())
-    out, err = cookbook(*save, "--resume")
+    out, err = cookbook(*save, "--resume", command=UNPROBED)
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} cells are stored already" in err
 
