@@ -9,7 +9,11 @@ BIN := $(VENV)/bin
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 
-.PHONY: help compare bench check list doctor docs test lint clean
+# Two at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one at a time:
+# they look at how much of its memory is free and who uses it.
+PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadgroup
+
+.PHONY: help compare bench check list doctor docs test test-slow test-all lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
@@ -18,7 +22,9 @@ help:
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make docs      set up, then build the site into build/docs"
-	@echo "make test      set up, lint, then run the tests"
+	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: five minutes)"
+	@echo "make test-slow set up, then run the slow tests only"
+	@echo "make test-all  both"
 	@echo "make clean     remove $(VENV), and what asv built"
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
@@ -35,7 +41,13 @@ docs: $(VENV)/installed-docs
 	@echo "The site: build/docs/index.html"
 
 test: $(VENV)/installed-test lint
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/installed-test
+	$(PYTEST) -m slow
+
+test-all: test
+	@$(MAKE) --no-print-directory test-slow
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -1,53 +1,131 @@
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
+import typer.testing
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
+CHROMIUM = shutil.which("chromium")
+GET_CHROMIUM = "chromium is not on PATH: apt install chromium"
+in_browser = pytest.mark.skipif(not CHROMIUM, reason=GET_CHROMIUM)
+HANG = 300  # seconds after which something hangs, however busy the machine is
+# The command, without 'compare' measuring what a copy does on this machine, which takes most of its time.
+MADE_UP = """
+from gpu_cookbook import cli
+from gpu_cookbook.results import Probe
+from gpu_cookbook.run import runner
+runner.probe = lambda recipes: dict.fromkeys(("host", "cuda", "opencl"), Probe("made up", 1e3, 2**20))
+cli.app(prog_name="gpu-cookbook")
+"""
+UNPROBED = (sys.executable, "-c", MADE_UP)
 
 
-def recipes(*keep):
+def starts_engine(recipe):
+    return "engine" in recipe.functions
+
+
+def starts_slowly(recipe):
+    """It starts processes, or compiles for half a minute."""
+    return starts_engine(recipe) or recipe.technique == "torch_compile"
+
+
+def recipes(*keep, slow=lambda recipe: False):
     """Test parameters: every recipe, those that cannot run here marked as skipped with the tool's own reason."""
+
+    def marks(recipe):
+        if reason := machine.obstacle(recipe):
+            return [pytest.mark.skip(reason=reason)]
+        return [pytest.mark.slow] if slow(recipe) else []
+
     return [
-        pytest.param(
-            recipe,
-            id=f"{recipe.workload}-{recipe.technique}",
-            marks=[pytest.mark.skip(reason=reason)] if (reason := machine.obstacle(recipe)) else [],
-        )
+        pytest.param(recipe, id=f"{recipe.workload}-{recipe.technique}", marks=marks(recipe))
         for recipe in catalogue.recipes()
         if all(test(recipe) for test in keep)
     ]
 
 
-def git(folder, *arguments):
+def interruptible():
+    """Ctrl-C interrupts a process that begins with this, wherever the tests themselves were started: what a shell
+    starts in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def until(condition, limit=HANG):
+    """Waits until the condition is true, and returns its value."""
+    end = time.monotonic() + limit
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited {limit} s in vain"
+        time.sleep(0.02)
+    return value
+
+
+def invoked(*arguments, code=0):
+    """(standard output, standard error) of a command of the tool that ends with ``code``, in this process."""
+    done = typer.testing.CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == code, done.output
+    assert isinstance(done.exception, SystemExit | None), done.exception
+    return done.stdout, done.stderr
+
+
+def has_ended(pid):
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def git(folder, *arguments, **variables):
     identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(["git", "-C", folder, *identity, *arguments], capture_output=True, text=True, check=True)
+    command = ["git", "-C", folder, *identity, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | variables)
     return done.stdout.strip()
 
 
-@pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """A repository of one commit with these recipes and no results; the current folder is in it."""
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory):
+    """A repository of one commit with these recipes and no results."""
+    folder = tmp_path_factory.mktemp("repository")
     for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
-    shutil.copy(ROOT / "asv.conf.json", tmp_path)
-    (tmp_path / ".gitignore").write_text("__pycache__/\n.asv/\n")
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
-    git(tmp_path, "add", "--all")
-    git(tmp_path, "commit", "--quiet", "--message=one")
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "asv.conf.json", folder)
+    (folder / ".gitignore").write_text("__pycache__/\n.asv/\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=one")
+    return folder
+
+
+@pytest.fixture
+def clone(repository, tmp_path, monkeypatch):
+    """A copy of that repository; the current folder is in it."""
+    shutil.copytree(repository, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
     commits.changed_since.cache_clear()
     return tmp_path
 
 
-def pytest_runtest_logreport(report):
-    """Only what this machine lacks may skip a test: anything else ends the run."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Only what this machine lacks may skip a test: for any other reason it fails."""
+    report = yield
     reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
     if reason and not re.search(r"needs an NVIDIA GPU|not installed|no OpenCL driver|on PATH", reason):
-        pytest.exit(f"{report.nodeid} is skipped for no good reason: {reason}", returncode=1)
+        report.outcome, report.longrepr = "failed", f"skipped for no good reason: {reason}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = terminalreporter.stats.get("skipped", [])
+    if count := sum(GET_CHROMIUM in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(f"{count} tests open the site in a browser, and were skipped: {GET_CHROMIUM}")

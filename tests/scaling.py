@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import psutil
+from conftest import HANG, interruptible
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import scale
@@ -55,6 +56,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=interruptible,
             env=os.environ | {OURS: self.mark} | variables,
         )
 
@@ -80,17 +82,17 @@ class Run:
             time.sleep(0.02)
         raise AssertionError(f"no '{words}' was seen at work: {self.popen.communicate()}")
 
-    def end(self, code=0, within=120):
+    def end(self, code=0):
         """(standard output, standard error) of a run that ends with ``code`` and shows nobody a traceback."""
-        out, err = self.popen.communicate(timeout=within)
+        out, err = self.popen.communicate(timeout=HANG)
         assert self.popen.returncode == code, out + err
         assert "Traceback" not in out + err
         return out, err
 
 
-def cookbook(*arguments, code=0, within=120, **variables):
+def cookbook(*arguments, code=0, **variables):
     with Run(*arguments, **variables) as run:
-        return run.end(code, within)
+        return run.end(code)
 
 
 def rows_of(out):

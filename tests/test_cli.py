@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
 
 from gpu_cookbook import catalogue, machine
 
@@ -19,12 +19,16 @@ COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
 
 
-def cookbook(*arguments, code=0):
+def cookbook(*arguments, code=0, command=(COMMAND,)):
     """(standard output, standard error) of a run that ends with ``code`` and shows nobody a traceback."""
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=500)
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=2 * HANG)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return done.stdout, done.stderr
+
+
+def unprobed(*arguments):
+    return cookbook(*arguments, command=UNPROBED)
 
 
 def test_help_names_every_command():
@@ -68,7 +72,7 @@ def test_check_of_one_lane():
 def test_compare_of_one_lane_has_numpy_too():
     tuned = next(r.technique for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment")
     arguments = ("increment", "-s", "1000", "-t", "torch", "-t", tuned, "--lane", "tuned")
-    out, _ = cookbook("compare", *arguments, "--format", "json")
+    out, _ = unprobed("compare", *arguments, "--format", "json")
     assert [row["technique"] for row in json.loads(out)] == ["numpy", tuned]
 
 
@@ -89,7 +93,7 @@ def test_list_imports_no_framework():
         "try: app(['list'])\nexcept SystemExit as end: assert not end.code\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG, check=True)
     imported = set(json.loads(done.stderr.replace("'", '"')))
     assert "gpu_cookbook" in imported
     frameworks = {package for recipe in catalogue.recipes() for package in recipe.packages}
@@ -126,7 +130,7 @@ def test_show_prints_the_script():
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_says_what_to_do(arguments, message):
-    out, err = cookbook(*arguments, code=2)
+    out, err = invoked(*arguments, code=2)
     assert message in " ".join(err.replace("│", " ").split())
     assert out == ""
 
@@ -149,6 +153,9 @@ def test_strict_takes_no_skipped_recipe():
     cookbook("check", "multiply", "-t", "cupy", "--strict", code=1 if skipped else 0)
 
 
+measured_once = pytest.mark.xdist_group("compared")
+
+
 @pytest.fixture(scope="module")
 def compared():
     """One comparison, as JSON."""
@@ -159,11 +166,13 @@ def compared():
     return json.loads(out)
 
 
+@measured_once
 def test_compare_adds_numpy_and_measures_every_size(compared):
     keys = [(row["technique"], row["size"]) for row in compared]
     assert keys == [(t, s) for t in ("numpy", "pycuda", "pyopencl") for s in (1000, 10_000)]
 
 
+@measured_once
 def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared):
     for row in compared:
         for field in ("workload", "technique", "framework", "lane", "device", "size", "status", "reason"):
@@ -176,6 +185,7 @@ def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared
             assert "resident_s" not in row
 
 
+@measured_once
 def test_compare_gives_speedups_over_numpy(compared):
     base = {row["size"]: row["resident_s"] for row in compared if row["technique"] == "numpy"}
     for row in compared:
@@ -186,11 +196,14 @@ def test_compare_gives_speedups_over_numpy(compared):
 
 def test_a_busy_machine_is_named():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
-        _, err = cookbook("compare", "increment", "-t", "numpy", "-s", "100")
-        other.kill()
+        try:
+            _, err = unprobed("compare", "increment", "-t", "numpy", "-s", "100")
+        finally:
+            other.kill()
     assert re.match(r"Other programs keep \d\.\d cores busy", err)
 
 
+@measured_once
 def test_first_result_is_the_sum_of_its_parts(compared):
     for row in compared:
         if row["status"] == "ok" and row["size"] == 1000:
@@ -202,7 +215,7 @@ def test_first_result_is_the_sum_of_its_parts(compared):
 def test_compare_in_every_format_and_into_a_file(form, tmp_path):
     file = tmp_path / "result"
     arguments = ("compare", "random_subset_mean", "-t", "torch", "-s", "200", "--format", form)
-    out, err = cookbook(*arguments, "--output", str(file))
+    out, err = unprobed(*arguments, "--output", str(file))
     assert out == "" and f"2 results written to {file}" in err
     text = file.read_text(encoding="utf-8")
     assert "torch" in text and "numpy" in text
@@ -213,45 +226,53 @@ def test_compare_in_every_format_and_into_a_file(form, tmp_path):
 
 
 def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
-    out, _ = cookbook("compare", "increment", "-t", "numpy", "-s", "1000", "-s", "2**62", "--format", "html")
+    out, _ = unprobed("compare", "increment", "-t", "numpy", "-s", "1000", "-s", "2**62", "--format", "html")
     assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")
     assert machine.processor() in out and re.search(r"Date: \d{4}-\d\d-\d\d", out) and "numpy 2" in out
     assert "first result: a fresh process" in out and "GB of host memory" in out  # a chart; why a size was skipped
 
 
 def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
-    out, _ = cookbook("compare", "matmul", "-t", "numpy", "-s", "2**28", "--format", "json")
+    out, _ = unprobed("compare", "matmul", "-t", "numpy", "-s", "2**28", "--format", "json")
     (row,) = json.loads(out)
     assert row["status"] == "skipped" and "GB" in row["reason"]
 
 
-def test_a_worker_ends_with_what_started_it():
-    run = subprocess.Popen([COMMAND, "check", "multiply", "-t", "torch_compile"])
-    while not (workers := psutil.Process(run.pid).children()):
-        time.sleep(0.05)
-    time.sleep(0.5)  # it asks for this when it begins
+@pytest.fixture
+def endless(tmp_path, monkeypatch):
+    """Ray is a package that is never imported to its end: the process that imports it, as soon as it does."""
+    (tmp_path / "ray.py").write_text(
+        "import os, pathlib, time\n"
+        f"here = pathlib.Path({str(tmp_path)!r})\n"
+        "(here / 'new').write_text(str(os.getpid()))\n"
+        "(here / 'new').rename(here / 'pid')\n"
+        f"time.sleep({HANG})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return lambda: until((tmp_path / "pid").exists) and int((tmp_path / "pid").read_text())
+
+
+def test_a_worker_ends_with_what_started_it(endless):
+    run = subprocess.Popen([COMMAND, "check", "multiply", "-t", "ray"])
+    worker = endless()
     run.kill()
     run.wait()
-    _, alive = psutil.wait_procs(workers, timeout=5)
-    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    until(lambda: has_ended(worker))
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_and_shows_what_was_measured(end):
+def test_ctrl_c_keeps_and_shows_what_was_measured(end, endless):
     run = subprocess.Popen(
-        [COMMAND, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
+        [*UNPROBED, "compare", "multiply", "-t", "ray", "-s", "1000", "--format", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=interruptible,
     )
-    workers = {}  # the third one is Ray's: the copy bandwidth and NumPy come before it
-    while len(workers) < 3:
-        assert run.poll() is None
-        workers |= {process.pid: process for process in psutil.Process(run.pid).children()}
-        time.sleep(0.02)
+    worker = endless()  # NumPy comes before it
     run.send_signal(end)
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=HANG)
     assert run.returncode == 130
     assert [row["technique"] for row in json.loads(out)] == ["numpy"]
     assert err.endswith("1 results: 1 ok, 0 failed, 0 refused, 0 skipped; stopped early\n")
-    assert not any(process.is_running() for process in workers.values())
+    assert not psutil.pid_exists(worker)

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import asv
 import pytest
+from conftest import CHROMIUM, HANG, in_browser
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 GRAPH = "workloads.multiply.time_resident"
 DRAWN = """wanted => wanted === [...document.querySelectorAll("canvas.flot-base")].filter(c => {
@@ -110,7 +112,7 @@ def test_a_clone_without_its_history_says_so(history, monkeypatch, tmp_path, cap
     assert "no git repository" in reason(history.publish, tmp_path / "pages")
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not on PATH")
+@in_browser
 def test_a_browser_without_a_network_draws_the_lines(tmp_path):
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     results = {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").rglob("*.json*")}
@@ -130,8 +132,9 @@ def test_a_browser_without_a_network_draws_the_lines(tmp_path):
     here = f"http://127.0.0.1:{server.server_port}/"
     faults = []
     with sync_api.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 2400})  # the grid draws what is in view
+        page.set_default_timeout(1_000 * HANG)
 
         def only_here(route):
             if route.request.url.startswith(here):

@@ -30,7 +30,7 @@ def run(script, folder, **settings):
         env=runner.environment(folder) | settings,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
 
 

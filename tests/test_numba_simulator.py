@@ -12,6 +12,8 @@ import pytest
 
 from gpu_cookbook import catalogue
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "recipe",
@@ -23,7 +25,7 @@ def test_right_in_the_simulator(recipe):
         [sys.executable, Path(__file__).with_name("simulate.py"), recipe.path],
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stderr
     assert "sizes right" in done.stdout

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import git
+from conftest import HANG, git, invoked
 from scaling import HERE, Run, cookbook, keep, plain, row, rows_of, spread_of_pixels
 
 from gpu_cookbook import cli, machine
@@ -32,7 +32,7 @@ def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
     ],
 )
 def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, words, tmp_path):
-    out, err = cookbook("--size", "4000", "--plot", str(tmp_path / file), code=1, within=10)
+    out, err = cookbook("--size", "4000", "--plot", str(tmp_path / file), code=1)
     assert words in err and out == ""
 
 
@@ -94,7 +94,7 @@ def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
 def test_rows_are_kept_before_they_are_shown(clone):
     with Run(*SAVING) as run:
         run.popen.stdout.close()
-        run.popen.wait(60)
+        run.popen.wait(HANG)
     (line,) = scale.kept(clone / "benchmarks/results")
     assert [each["technique"] for each in line["rows"]] == ["numpy"]
 
@@ -139,7 +139,7 @@ def test_what_is_stored_can_be_drawn(clone):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_says_what_to_do(arguments, words):
-    out, err = cookbook(*arguments, code=2, within=10)
+    out, err = invoked("scale", *arguments, code=2)
     assert words in plain(err) and out == ""
 
 
@@ -162,18 +162,18 @@ def test_bad_input_says_what_to_do(arguments, words):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_run_here_is_said_within_seconds(arguments, words):
+def test_what_cannot_run_here_is_said(arguments, words):
     with Run(*arguments) as run:
-        out, err = run.end(code=1, within=10)
+        out, err = run.end(code=1)
         assert words in err and out == ""
         assert run.family() == []
 
 
 @pytest.mark.parametrize(("option", "framework"), [("--scheduler", "Dask"), ("--address", "Ray")])
-def test_something_else_at_an_address_is_said_within_seconds(option, framework):
+def test_something_else_at_an_address_is_said(option, framework):
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and never says anything
         at = f"127.0.0.1:{server.getsockname()[1]}"
         with Run(option, at) as run:
-            _, err = run.end(code=1, within=10)
+            _, err = run.end(code=1)
             assert run.family() == []
     assert err == f"What is at {at} cannot be used as {framework} can: no end after {scale.JOIN_LIMIT} s: stopped\n"

@@ -17,15 +17,15 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
+from conftest import CHROMIUM, HANG, git, in_browser
 
-from gpu_cookbook import catalogue, machine, show
-from gpu_cookbook.render.report import digits
+from gpu_cookbook import catalogue, show
+from gpu_cookbook.render.format import digits
 from gpu_cookbook.store import asv_files as store
 
+pytestmark = pytest.mark.xdist_group("site")  # it is built once
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-CHROMIUM = shutil.which("chromium")
-in_browser = pytest.mark.skipif(not CHROMIUM, reason="chromium is not on PATH")
 KINDS = (  # a page of each kind
     "index.html",
     "which.html",
@@ -43,15 +43,27 @@ KINDS = (  # a page of each kind
 MOST_BYTES = 1_000_000  # of a page with everything that it loads
 
 
+def cloned(folder):
+    """A clone of this repository as its files are now, committed."""
+    git(ROOT, "clone", "--quiet", ROOT, folder)
+    for name in git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message=As it is now")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the built site."""
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", DOCS, folder], capture_output=True, text=True
-    )
+    """The folder of the built site. Pages are generated beside the others: those of a clone, so that nothing else that
+    reads docs/ is disturbed."""
+    folder = cloned(tmp_path_factory.mktemp("source") / "clone")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", "built"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder
+    return folder / "built"
 
 
 def pages(folder):
@@ -87,6 +99,7 @@ def browser():
 def page(browser, address):
     """A page with an empty storage; what is wrong on any that it opens fails the test."""
     context = browser.new_context(base_url=address)
+    context.set_default_timeout(1_000 * HANG)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened = context.new_page()
     wrong = []
@@ -211,17 +224,8 @@ def commands(path):
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory):
-    """A clone of this repository as its files are now, committed, with .venv in it, as the reader's."""
-    folder = tmp_path_factory.mktemp("reader") / "clone"
-    git = ["git", "-c", "user.name=Reader", "-c", "user.email=reader@example.org"]
-    subprocess.run([*git, "clone", "-q", ROOT, folder], check=True)
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
-    subprocess.run([*git, "add", "--all"], cwd=folder, check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "As it is now"], cwd=folder, check=True)
+    """A clone with .venv in it, as the reader's."""
+    folder = cloned(tmp_path_factory.mktemp("reader") / "clone")
     # The clone's own package, and everything else from this environment.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / ".venv"], check=True)
     (packages,) = folder.glob(".venv/lib/python*/site-packages")
@@ -235,12 +239,13 @@ def clone(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md") if commands(path)))
 def test_every_command_of_a_page_works(clone, page):
     environment = os.environ | {"PATH": f"{clone / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     for line in commands(DOCS / page):
         done = subprocess.run(
-            ["bash", "-ec", line], cwd=clone, env=environment, capture_output=True, text=True, timeout=300
+            ["bash", "-ec", line], cwd=clone, env=environment, capture_output=True, text=True, timeout=3 * HANG
         )
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
@@ -248,6 +253,7 @@ def test_every_command_of_a_page_works(clone, page):
 # ---- In the browser.
 
 
+@pytest.mark.slow
 @in_browser
 def test_every_page_opens_by_itself(site, page):
     for name in pages(site):
@@ -272,6 +278,7 @@ INSIDE = """() => {
 }"""
 
 
+@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize("width", [360, 1100, 1366])
 @pytest.mark.parametrize("name", KINDS)
@@ -281,6 +288,7 @@ def test_nothing_lies_beside_the_screen(page, name, width):
     assert page.evaluate(INSIDE)
 
 
+@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", KINDS)
@@ -306,6 +314,7 @@ def copied(page, recipe):
     return page.evaluate("navigator.clipboard.readText()") + "\n"
 
 
+@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize(
     "recipe",
@@ -315,15 +324,12 @@ def copied(page, recipe):
         if recipe.technique in ("pyopencl", "cupy_raw", "numba_cpu_tuned", "ray_cuda", "torch_tuned")
     ],
 )
-def test_the_copy_button_copies_what_show_prints(page, tmp_path, recipe):
-    text = copied(page, recipe)
-    assert text == show.script(recipe)
-    if not machine.obstacle(recipe):
-        (tmp_path / "pasted.py").write_text(text, encoding="utf-8")
-        done = subprocess.run([sys.executable, "-I", "pasted.py"], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0 and "all right" in done.stdout, done.stderr
+def test_the_copy_button_copies_what_show_prints(page, recipe):
+    """Which tests/test_show.py runs."""
+    assert copied(page, recipe) == show.script(recipe)
 
 
+@pytest.mark.slow
 @in_browser
 def test_a_chosen_tab_is_chosen_on_the_next_page(page):
     page.goto("recipes/multiply.html")
@@ -333,6 +339,7 @@ def test_a_chosen_tab_is_chosen_on_the_next_page(page):
     assert chosen.inner_text() == "Numba"
 
 
+@pytest.mark.slow
 @in_browser
 def test_a_tab_can_be_linked(page):
     page.goto("recipes/multiply.html?framework=cupy&technique=cupy_jit#recipes")
@@ -340,6 +347,7 @@ def test_a_tab_can_be_linked(page):
     assert chosen.all_inner_texts() == ["CuPy", "cupy_jit"]
 
 
+@pytest.mark.slow
 @in_browser
 def test_tabs_work_by_keyboard(page):
     page.goto("recipes/multiply.html")
@@ -356,6 +364,7 @@ def seconds(text):
     return float(number.replace(",", "")) * SECONDS[unit]
 
 
+@pytest.mark.slow
 @in_browser
 def test_a_table_sorts_both_ways(page):
     page.goto("machines/nvidia-h200.html")
@@ -372,6 +381,7 @@ def test_a_table_sorts_both_ways(page):
         assert times == order(times) and len(set(times)) > 5
 
 
+@pytest.mark.slow
 @in_browser
 def test_a_table_is_filtered(page):
     page.goto("machines/nvidia-h200.html")
@@ -389,6 +399,7 @@ def test_a_table_is_filtered(page):
     assert rows.count() == before
 
 
+@pytest.mark.slow
 @in_browser
 def test_the_search_finds(page):
     page.goto("search.html?q=pyopencl")
@@ -396,9 +407,11 @@ def test_the_search_finds(page):
     assert page.locator("#search-results li").count() > 2
 
 
+@pytest.mark.slow
 @in_browser
 def test_it_works_from_a_folder(browser, site):
     context = browser.new_context(offline=True)
+    context.set_default_timeout(1_000 * HANG)
     opened = context.new_page()
     wrong = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import git
+from conftest import HANG, UNPROBED, git
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Status, Timing
@@ -40,6 +40,12 @@ def result(technique, size, status="ok", reason=None, median=1e-5, workload="mul
         known = {"device": "AMD EPYC, 2 cores", "copy_bandwidth": 50.0, "cache_bytes": 2**20, "timings": timings}
         blank = replace(blank, **known)
     return replace(blank, **changes)
+
+
+def commit_later(clone):
+    """Git's dates are whole seconds, and the newest commit is that of the latest date."""
+    date = int(git(clone, "show", "--no-patch", "--format=%ct")) + 10
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=next", GIT_COMMITTER_DATE=f"@{date} +0000")
 
 
 def add(writer, technique, size, *status, **more):
@@ -154,11 +160,12 @@ def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
 
 
 def asv(*arguments):
-    done = subprocess.run([ASV, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([ASV, *arguments], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_asv_shows_compares_and_publishes_it(clone):
     for median in (1e-5, 3e-5):
         writer = store.Writer(store.Store(), "m")
@@ -174,6 +181,7 @@ def test_asv_shows_compares_and_publishes_it(clone):
     assert "workloads.multiply.time_resident" in graphs
 
 
+@pytest.mark.slow
 def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     asv("machine", "--yes", "--machine", "m")
     commit = git(clone, "rev-parse", "HEAD")
@@ -231,8 +239,8 @@ def test_a_run_that_is_killed_leaves_what_was_stored(clone):
         assert ("multiply", "numpy", 40_000) in stored()
 
 
-def cookbook(*arguments, code=0):
-    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=300)
+def cookbook(*arguments, code=0, command=(COMMAND,)):
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr
@@ -281,8 +289,7 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
     for median in (1e-5, 3e-5):
         add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=median)
         commits.append(git(clone, "rev-parse", "HEAD"))
-        time.sleep(1.1)  # git's dates are whole seconds
-        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+        commit_later(clone)
     out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
     values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("metric") == "resident"}
     assert values == {pytest.approx(3e-5)}
@@ -308,8 +315,7 @@ def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone)
     for workload in ("multiply", "increment"):
         writer = store.Writer(store.Store(), "m")
         add(writer, "numpy", 40_000, workload=workload)
-        time.sleep(1.1)
-        git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
+        commit_later(clone)
     out, _ = cookbook("tables", "--format", "json")
     workloads = {row["workload"] for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"}
     assert workloads == {"multiply", "increment"}
@@ -363,12 +369,12 @@ def test_a_result_is_stored_with_a_commit_only(clone):
 
 def test_compare_saves_and_goes_on(clone):
     save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
-    out, _ = cookbook(*save)
+    out, _ = cookbook(*save, command=UNPROBED)
     measured = {c["size"]: c for c in json.loads(out) if c["status"] == "ok"}
     kept = {size: each.timings[Metric.RESIDENT] for (_, _, size), each in stored().items()}
     assert {size: timing.median for size, timing in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
     assert all(not math.isnan(timing.ci99[0]) for timing in kept.values())
-    out, err = cookbook(*save, "--resume")
+    out, err = cookbook(*save, "--resume", command=UNPROBED)
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} results are stored already" in err
 

@@ -25,7 +25,7 @@ suite = workloads.multiply()
 def run(path, code):
     """(exit code, what it prints) of code with ``suite``, in which every technique is the recipe in ``path``."""
     text = SUITE.format(root=str(ROOT), path=str(path)) + code
-    done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
+from conftest import HANG, has_ended, until
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import increment, multiply
@@ -98,18 +98,15 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     (result,) = runner.run(recipe("dies"), "check", [255])
     assert result.reason.startswith("killed from outside")
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 5  # SIGKILL takes a moment
-    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: has_ended(child))  # SIGKILL takes a moment
 
 
 def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
+    monkeypatch.setattr(runner, "KILL_LIMIT", HANG)
     with runner.Process({"action": "probe", "kind": "host"}) as process:
         monkeypatch.setenv(runner.MARK, process.folder)
         with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
-            while len(list(process.family())) < 10:
-                time.sleep(0.01)
+            until(lambda: len(list(process.family())) >= 10)
             process.kill()
         assert list(process.family()) == []
 
@@ -128,10 +125,10 @@ def test_a_device_time_that_is_lost_in_the_noise_is_none():
 
 
 def test_a_hang_is_stopped(monkeypatch):
-    monkeypatch.setattr(multiply, "TIME_LIMIT", 5)
+    monkeypatch.setattr(multiply, "TIME_LIMIT", 15)  # the size before it takes one second, where nothing else runs
     first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
     assert first.ok
-    assert (second.status, second.reason) == ("failed", "timed out after 5 s")
+    assert (second.status, second.reason) == ("failed", "timed out after 15 s")
 
 
 def test_out_of_memory_costs_one_size():
