@@ -40,7 +40,7 @@ LEGEND = {  # sign: what it means, and all that the metrics share
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
     format.STALE: "† is stale: the recipe, its workload or its kernel has changed since it was measured.",
-    "%": "% is given where the data are larger than the device's cache, and compares with a copy on the same device.",
+    "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
 }
 RATIOS = "× NumPy: NumPy's resident time divided by resident, and by transfer."
@@ -123,6 +123,11 @@ def metric_entry(result: Result | None, metric: Metric, rank: str = "") -> Entry
     return Entry(format.RANKS.get(rank, "") + format.stale(result) + text, rank)
 
 
+def technique_entry(result: Result) -> Entry:
+    """The name of the technique, which is the recipe's."""
+    return Entry(result.technique, recipe=(result.workload, result.technique))
+
+
 # ---- A comparison: all metrics of a workload side by side.
 
 
@@ -179,7 +184,7 @@ def side_by_side(results: Iterable[Result]) -> Table:
             rows.append((Entry(", ".join(filter(None, words)), "group"), *[Entry()] * (1 + len(used))))
             for each in lane:
                 entries = [_told(each, what, ranked.get(what, {}).get(each.technique, "")) for _, what in used]
-                rows.append((_technique(each), Entry(each.place), *entries))
+                rows.append((technique_entry(each), Entry(each.place), *entries))
     title = f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}"
     head = ("technique", "on", *(head for head, _ in used))
     notes = [*[Entry("No recipe ran.")] * (not rows), *reasons_of(results)]
@@ -190,10 +195,6 @@ def _time(result: Result) -> float:
     """What results are sorted by."""
     value = result.value(Metric.RESIDENT)
     return math.inf if value is None else value
-
-
-def _technique(result: Result) -> Entry:
-    return Entry(result.technique, recipe=(result.workload, result.technique))
 
 
 def _told(result: Result, what: Metric | Callable[[Result], str], rank: str = "") -> Entry:
@@ -276,7 +277,7 @@ def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
     for mine in grouped(there, lambda each: each.technique):
         technique, lane = mine[0].technique, mine[0].lane
         place = next((each.place for each in mine if each.place), "")
-        row = [_technique(mine[0]), *[Entry(lane)] * several, Entry(place)]
+        row = [technique_entry(mine[0]), *[Entry(lane)] * several, Entry(place)]
         order: list[Any] = [lane]
         for size in sizes:
             result, rank = every.get((technique, size)), ranked[size].get(technique, "")
@@ -439,4 +440,4 @@ def _check(results: Sequence[Result]) -> Row:
         end, sizes = Entry(f"skipped: {bad.reason}", "note"), ""
     else:
         end = Entry(f"{bad.status} at {bad.label}: {bad.reason}", "bad")
-    return _technique(results[0]), Entry(results[0].place), Entry(sizes), end
+    return technique_entry(results[0]), Entry(results[0].place), Entry(sizes), end
