@@ -274,7 +274,7 @@ def test_environments_share_neither_a_table_nor_a_rank_and_each_has_its_numpy():
     rows = {row[0].text: row[2].text for row in table.rows}
     assert list(rows) == [f"{LARGE:,}", "a", "numpy", f"{LARGE:,}, environment cudf", "b"]
     assert (rows["a"], rows["b"]) == ("*1.00 s", "*2.00 s")
-    assert "in environment cudf and main with Python" in notes([table])
+    assert "CUDA 13.0; environments cudf and main, with Python" in notes([table])
 
 
 def test_how_it_was_measured_is_named():
@@ -338,7 +338,7 @@ def test_each_recipe_that_was_checked_has_a_line():
     results += [without("c", "skipped", "no GPU", size) for size in (1, 2)]
     results += [result("a", size=3, workload="increment", environment="cudf")]
     table = tables.checked(results)
-    assert table.title == "Checked against NumPy in environment cudf and main"
+    assert table.title == "Checked against NumPy, environments cudf and main"
     assert [tuple(entry.text for entry in row) for row in table.rows] == [
         ("multiply", "", "", ""),
         ("a", "NVIDIA H200", "2/2", "correct"),

@@ -28,8 +28,6 @@ VERDICTS = (
     "between processes."
 )
 
-Pair = tuple[Result | None, Result | None]  # before and after; at most one of them is None
-
 
 def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
     """Two commits, machines or environments side by side, one table per workload and timed metric.
@@ -50,7 +48,7 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
             pairs = [(old.get(key), new.get(key)) for key in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]
             if pairs:
-                rows, records = zip(*(_changed(pair, metric) for pair in pairs), strict=True)
+                rows, records = zip(*(_changed(*pair, metric) for pair in pairs), strict=True)
                 title = f"{mine[0].workload}, {metric}: {names}"
                 head = ("technique, size", "before", "after", "ratio", "verdict", "why")
                 tables.append(Table(title, head, "lrrrll", rows, [], records, mine[0].workload, metric))
@@ -65,7 +63,7 @@ def _differences(before: Sequence[Result], after: Sequence[Result]) -> Iterator[
     known = []
     for side in sides:
         both = [side[key] for key in side if key in sides[0] and key in sides[1]]
-        modes = {f"math of {each.technique} in {each.workload}": each.math for each in both}
+        modes = {f"math of {each.technique} in {each.workload}": each.math or "unknown" for each in both}
         known.append(facts(both) | modes)
     for name in dict.fromkeys([*known[0], *known[1]]):
         values = [side.get(name, "none") for side in known]
@@ -73,10 +71,11 @@ def _differences(before: Sequence[Result], after: Sequence[Result]) -> Iterator[
             yield Entry(f"Also different: {name}: {values[0]} → {values[1]}", "note")
 
 
-def _changed(pair: Pair, metric: Metric) -> tuple[Row, dict[str, Any]]:
-    """The row and the record of one technique at one size, before and after."""
-    verdict, why = _verdict(*pair, metric)
-    known = pair[0] or pair[1]
+def _changed(before: Result | None, after: Result | None, metric: Metric) -> tuple[Row, dict[str, Any]]:
+    """The row and the record of one technique at one size; at most one of the two is None."""
+    pair = (before, after)
+    known = next(each for each in pair if each)
+    verdict, why = _verdict(before, after, metric)
     old, new = (each.value(metric) if each else None for each in pair)
     ratio = None if old is None or new is None else new / old
     mark = "bad" if any(each and each.wrong for each in pair) else verdict
@@ -95,15 +94,15 @@ def _verdict(before: Result | None, after: Result | None, metric: Metric) -> tup
     """(verdict, why): the range of ratios that the intervals allow, or what is missing on which side."""
     from asv._stats import is_different  # imported here so that the other tables do not need asv
 
-    faults: dict[str, list[str]] = {}
-    for when, each in (("before", before), ("after", after)):
-        if fault := _missing(each, metric):
-            faults.setdefault(fault, []).append(when)
-    if faults:
+    old, new = _median(before, metric), _median(after, metric)
+    if isinstance(old, str) or isinstance(new, str):
+        faults: dict[str, list[str]] = {}
+        for when, fault in (("before", old), ("after", new)):
+            if isinstance(fault, str):
+                faults.setdefault(fault, []).append(when)
         return "cannot tell", "; ".join(f"{' and '.join(whens)}: {fault}" for fault, whens in faults.items())
-    old, new = before.timings[metric], after.timings[metric]
-    (low, high), (new_low, new_high) = old.interval, new.interval
-    ratio = new.median / old.median
+    (median, low, high), (new_median, new_low, new_high) = old, new
+    ratio = new_median / median
     # With fewer than ten samples, asv's interval may begin below 0.
     least, most = max(0, new_low) / high, new_high / low if low > 0 else math.inf
     why = f"×{format.digits(least)} to {f'×{format.digits(most)}' if most < math.inf else 'any'}"
@@ -113,12 +112,13 @@ def _verdict(before: Result | None, after: Result | None, metric: Metric) -> tup
     return "same" if least > 1 / FACTOR and most < FACTOR else "cannot tell", why
 
 
-def _missing(result: Result | None, metric: Metric) -> str | None:
-    """Why there is nothing to compare with, or None."""
+def _median(result: Result | None, metric: Metric) -> tuple[float, float, float] | str:
+    """The median and its interval, or why they are not known."""
     if result is None:
         return "not measured"
     if not result.ok:
         return f"{result.status}: {result.reason or 'no reason was stored'}"
-    if result.value(metric) is None:
+    timing = result.timings.get(metric)
+    if timing is None:
         return f"no {metric} time"
-    return None if result.timings[metric].interval else "no 99 % interval"
+    return (timing.median, *timing.interval) if timing.interval else "no 99 % interval"

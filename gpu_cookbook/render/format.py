@@ -12,7 +12,7 @@ from gpu_cookbook.results import Metric, Rank, Result
 STALE = "†"  # before a value whose recipe has changed since it was measured
 NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
 UNKNOWN = "–"
-RANKS = {Rank.BEST: "*", Rank.TIE: "="}  # before a value, and before its other marks
+RANKS: dict[str, str] = {Rank.BEST: "*", Rank.TIE: "="}  # before a value, and before its other marks
 
 
 def seconds(value: float) -> str:

@@ -32,7 +32,7 @@ METRICS = {
     Metric.TRANSFER: "host arrays in, host result out",
     Metric.FIRST: "a fresh process with empty caches, until its first result",
     Metric.MEMORY: "the peak of the memory in use on the GPUs",
-    Metric.BANDWIDTH: "GB/s that must be moved (percentage of a copy's bandwidth)",
+    Metric.BANDWIDTH: "GB that must be moved per second (percentage of a copy's bandwidth)",
 }
 LEGEND = {  # sign: what it means, and all that the metrics share
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
@@ -118,7 +118,7 @@ def metric_entry(result: Result | None, metric: Metric, rank: str = "") -> Entry
     if value is None:
         return Entry(result.status, "bad") if result.wrong else Entry(format.UNKNOWN)
     text = format.NOISE * result.noisy(metric) + format.value(metric, value)
-    if metric == Metric.BANDWIDTH and result.rates.share is not None:
+    if metric == Metric.BANDWIDTH and result.rates and result.rates.share is not None:
         text += f" ({result.rates.share:.0f} %)"
     return Entry(format.RANKS.get(rank, "") + format.stale(result) + text, rank)
 
@@ -178,7 +178,7 @@ def side_by_side(results: Iterable[Result]) -> Table:
     rows: list[Row] = []
     for mine in grouped(ok, lambda each: (each.size, each.environment)):
         rivals = [each for each in results if (each.size, each.environment) == (mine[0].size, mine[0].environment)]
-        ranked = {metric: ranks(rivals, metric) for metric in Metric}
+        ranked: dict[Any, dict[str, Rank]] = {metric: ranks(rivals, metric) for metric in Metric}
         for lane in grouped(mine, lambda each: each.lane):
             words = (lane[0].label, *[lane[0].lane] * several, _environments(lane))
             rows.append((Entry(", ".join(filter(None, words)), "group"), *[Entry()] * (1 + len(used))))
@@ -206,8 +206,11 @@ def explained(results: Iterable[Result]) -> list[Entry]:
     ok = [each for each in results if each.ok]
     if not ok:
         return []
-    known = [metric for metric in METRICS if any(each.value(metric) is not None for each in ok)]
-    metrics = " ".join(f"{metric}: {METRICS[metric]}." for metric in known)
+    metrics = " ".join(
+        f"{' '.join(head.split())}: {METRICS[what]}."
+        for head, what in COMPARED
+        if what in METRICS and any(each.value(what) is not None for each in ok)
+    )
     signs = [sign for sign in LEGEND if sign != format.STALE or any(each.stale for each in ok)]
     caption = f"All times are medians. {metrics} {RATIOS} {ARITHMETIC} {CROSSING}"
     return [Entry(text, "note") for text in (caption, legend(signs), _measured_with(ok))]
@@ -220,9 +223,9 @@ def _measured_with(ok: Sequence[Result]) -> str:
         f"{device} (copies at {format.digits(rate)} GB/s)" if rate else f"{device}" for device, rate in copies.items()
     )
     drivers = sorted({f"; driver {each.driver}, CUDA {each.cuda}" for each in ok if each.driver})
-    where = f" in {_environments(ok)}" if _environments(ok) else ""
+    where = f"; {_environments(ok)}" if _environments(ok) else ""
     versions = ", ".join(sorted({version for each in ok for version in (each.versions or "").split(", ") if version}))
-    return f"Measured on {', '.join(devices)}{''.join(drivers)},{where} with {versions}."
+    return f"Measured on {', '.join(devices)}{''.join(drivers)}{where}, with {versions}."
 
 
 # ---- Stored results: one metric of a workload over the sizes.
@@ -252,10 +255,9 @@ def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
     return tables
 
 
-def _installation(result: Result) -> tuple[str | None, ...]:
+def _installation(result: Result) -> tuple[str, ...]:
     """What results that are ranked together have in common."""
-    origin = result.origin
-    return origin and origin.machine, origin and origin.environment, result.environment
+    return *((result.origin.machine, result.origin.environment) if result.origin else ()), result.environment
 
 
 def shown(result: Result | None, metric: Metric) -> bool:
@@ -282,9 +284,10 @@ def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
         for size in sizes:
             result, rank = every.get((technique, size)), ranked[size].get(technique, "")
             row.append(metric_entry(result, metric, rank))
-            known = result is not None and result.value(metric) is not None
-            order.insert(1, result.value(result.timed_by(metric)) if known else math.inf)
-            if known:
+            if result is None or result.value(metric) is None:
+                order.insert(1, math.inf)
+            else:
+                order.insert(1, result.value(result.timed_by(metric)))
                 records.append(_record(result, metric) | metric_record(result, metric) | {"rank": rank or None})
         rows[*order, technique] = tuple(row)
     if metric == Metric.RESIDENT:
@@ -366,15 +369,15 @@ def without_metrics(results: Sequence[Result]) -> Iterator[tuple[str, str, str]]
 
 
 def _environments(results: Iterable[Result]) -> str:
-    """'environment cudf'; nothing if it is the main one."""
+    """'environment cudf', 'environments cudf and main'; nothing if it is the main one."""
     names = sorted({each.environment for each in results})
-    return "" if names in ([], [machine.MAIN]) else f"environment {' and '.join(names)}"
+    return "" if names in ([], [machine.MAIN]) else f"environment{'s' * (len(names) > 1)} {' and '.join(names)}"
 
 
 def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
     """Machine, commit and date of the results, their environment if it is not the main one, and asv's environment if
     not all share one."""
-    same = len({each.origin and each.origin.environment for each in (*results, *others)}) < 2
+    same = len({each.origin.environment for each in (*results, *others) if each.origin}) < 2
     known = facts(results)
     words = [known.get("machine"), _environments(results), None if same else known.get("asv environment")]
     return ", ".join(filter(None, (*words, known.get("commit"), known.get("date"))))
@@ -383,11 +386,11 @@ def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
 RUN = ("machine", "environment", "asv environment", "commit")  # the facts that say which results they are
 COPYING = "copying"
 FACTS: dict[str, Callable[[Result], str | None]] = {
-    "machine": lambda each: each.origin and each.origin.machine,
+    "machine": lambda each: each.origin.machine if each.origin else None,
     "environment": lambda each: each.environment if each.environment != machine.MAIN else None,
-    "asv environment": lambda each: each.origin and each.origin.environment,
-    "commit": lambda each: each.origin and each.origin.commit[:8],
-    "date": lambda each: each.origin and each.origin.date,
+    "asv environment": lambda each: each.origin.environment if each.origin else None,
+    "commit": lambda each: each.origin.commit[:8] if each.origin else None,
+    "date": lambda each: each.origin.date if each.origin else None,
     "device": lambda each: each.device,
     "driver": lambda each: each.driver,
     "cuda": lambda each: each.cuda,
@@ -426,7 +429,7 @@ def checked(results: Iterable[Result]) -> Table:
         rows.append((Entry(mine[0].workload, "group"), *[Entry()] * 3))
         rows += [_check(those) for those in grouped(mine, lambda each: each.technique)]
     where = _environments(each for each in results if each.ok)
-    title = f"Checked against NumPy in {where}" if where else "Checked against NumPy"
+    title = f"Checked against NumPy, {where}" if where else "Checked against NumPy"
     return Table(title, ("technique", "on", "sizes", "result"), "llrl", rows, [], [])
 
 

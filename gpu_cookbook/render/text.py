@@ -43,8 +43,12 @@ def terminal(tables: Iterable[Table], width: int) -> RenderableType:
         for columns in blocks(table, width) if table.rows else ():
             drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
             for i in columns:
-                justify = "right" if table.align[i] == "r" else "left"
-                drawn.add_column(table.head[i], justify=justify, overflow="fold", no_wrap=i > 0 and table.whole(i))
+                drawn.add_column(
+                    table.head[i],
+                    justify="right" if table.align[i] == "r" else "left",
+                    overflow="fold",
+                    no_wrap=i > 0 and table.whole(i),
+                )
             for row in table.rows:
                 if row[0].mark == "group":
                     drawn.add_section()
@@ -57,8 +61,8 @@ def terminal(tables: Iterable[Table], width: int) -> RenderableType:
 def _drawn(entry: Entry) -> Text:
     """The text, as a link if the terminal supports links. Recipes are also shown by name, because gpu-cookbook show
     takes the name."""
-    names = [label for label, target in entry.links if not (entry.text and isinstance(target, str))]
-    names = ", ".join(names[:1] + [f"+{len(names) - 1}"] * (len(names) > 1))
+    labels = [label for label, target in entry.links if not (entry.text and isinstance(target, str))]
+    names = ", ".join(labels[:1] + [f"+{len(labels) - 1}"] * (len(labels) > 1))
     style = STYLES.get(entry.mark, Style())
     for _, target in entry.links[:1]:
         style += Style(link=target if isinstance(target, str) else _path(target).as_uri())
@@ -72,7 +76,8 @@ def _path(recipe: Recipe) -> Path:
 def blocks(table: Table, width: int) -> Iterator[list[int]]:
     """Lists of column numbers: the first column (with the lane, if there is one) and as many others as fit."""
     kept = 2 if tuple(table.head[1:2]) == ("lane",) else 1
-    block, taken, first = [], 0, 0
+    block: list[int] = []
+    taken = first = 0
     for i, head in enumerate(table.head):
         lines = head.split("\n")
         for row in table.rows:
