@@ -34,7 +34,7 @@ METRICS = {
     Metric.MEMORY: "the peak of the memory in use on the GPUs",
     Metric.BANDWIDTH: "GB that must be moved per second (percentage of a copy's bandwidth)",
 }
-LEGEND = {  # sign: what it means, and all that the metrics share
+LEGEND = {  # sign: what it means
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
     format.RANKS[Rank.TIE]: "= is tied with the best: the middle halves of their samples overlap.",
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
@@ -145,8 +145,8 @@ COMPARED: tuple[tuple[str, Metric | Callable[[Result], str]], ...] = (  # headin
     ("resident", Metric.RESIDENT),
     ("prepared", Metric.PREPARED),
     ("transfer", Metric.TRANSFER),
-    ("× NumPy", lambda result: format.ratio(result, Metric.RESIDENT)),
-    ("× NumPy,\ntransfer", lambda result: format.ratio(result, Metric.TRANSFER)),
+    ("×\N{NO-BREAK SPACE}NumPy", lambda result: format.ratio(result, Metric.RESIDENT)),
+    ("×\N{NO-BREAK SPACE}NumPy,\ntransfer", lambda result: format.ratio(result, Metric.TRANSFER)),
     ("device", Metric.DEVICE),
     ("GB/s", Metric.BANDWIDTH),
     ("Gop/s", _operations),
