@@ -78,6 +78,11 @@ class Timing:
         return None if self.q1 is None or self.q3 is None else (self.q1, self.q3)
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 99 % interval of the median; None where asv had too few samples for a finite one."""
+        return self.ci99 if self.ci99 and all(map(math.isfinite, self.ci99)) else None
+
+    @property
     def noisy(self) -> bool:
         """Whether the samples spread too widely. Where no spread is known, it is False."""
         return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
@@ -279,23 +284,24 @@ def judged(result: Result) -> Result:
 
 
 def completed(results: Iterable[Result]) -> list[Result]:
-    """The results with their speedups over NumPy, and the size from which each technique beats it."""
+    """The results with their speedups over NumPy in the same environment, and the size from which each technique beats
+    it."""
     results = list(results)
     numpy = {
-        (each.workload, each.size): base
+        (each.workload, each.environment, each.size): base
         for each in results
         if each.is_numpy and (base := each.value(Metric.RESIDENT)) is not None
     }
     found = []
     for each in results:
-        base = numpy.get((each.workload, each.size))
+        base = numpy.get((each.workload, each.environment, each.size))
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups))
-    points: dict[tuple[str, str, Metric], list[tuple[int, float]]] = {}
+    points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
     for each in found:
         for metric, speedup in each.speedups.items():
-            points.setdefault((each.workload, each.technique, metric), []).append((each.size, speedup))
+            points.setdefault((*_series(each), metric), []).append((each.size, speedup))
     crossings = {key: _crossing(sorted(those)) for key, those in points.items()}
     return [
         each
@@ -303,13 +309,18 @@ def completed(results: Iterable[Result]) -> list[Result]:
         else replace(
             each,
             crossings={
-                metric: crossings[each.workload, each.technique, metric]
+                metric: crossings[*_series(each), metric]
                 for metric in AGAINST_NUMPY
-                if (each.workload, each.technique, metric) in crossings
+                if (*_series(each), metric) in crossings
             },
         )
         for each in found
     ]
+
+
+def _series(result: Result) -> tuple[str, str, str]:
+    """What its results at other sizes share with it."""
+    return result.workload, result.environment, result.technique
 
 
 def _crossing(points: Sequence[tuple[int, float]]) -> Crossing:
@@ -422,6 +433,53 @@ def record(result: Result) -> dict[str, Any]:
             f"beats_numpy_measured_to_size_{metric}": crossed.measured_to,
             f"beats_numpy_at_every_size_{metric}": crossed.everywhere,
         }
+    return row
+
+
+def origin_record(result: Result | None) -> dict[str, Any]:
+    """Where a stored result comes from."""
+    origin = result.origin if result else None
+    return {
+        "machine": origin and origin.machine,
+        "environment": result and result.environment,
+        "asv_environment": origin and origin.environment,
+        "commit": origin and origin.commit,
+    }
+
+
+def stored_record(result: Result) -> dict[str, Any]:
+    """All that a stored result has but for its metrics: see metric_record()."""
+    return origin_record(result) | {
+        "date": result.origin and result.origin.date,
+        "device": result.device,
+        "driver": result.driver,
+        "cuda": result.cuda,
+        "clock": result.clock,
+        "workload": result.workload,
+        "technique": result.technique,
+        "framework": result.framework,
+        "lane": result.lane,
+        "math": result.math,
+        "size": result.size,
+        "status": str(result.status),
+        "reason": result.reason,
+        "stale": result.stale,
+        "versions": result.versions,
+        "device_copy_bandwidth_gb_per_s": result.copy_bandwidth,
+    }
+
+
+def metric_record(result: Result | None, metric: Metric) -> dict[str, Any]:
+    """The value of one metric and, of a timed one, its spread."""
+    row: dict[str, Any] = {f"value_{UNITS[metric]}": result.value(metric) if result else None}
+    if metric in TIMED:
+        timing = result.timings.get(metric) if result else None
+        quartiles, interval = timing and timing.quartiles, timing and timing.interval
+        row |= dict(zip(("q1_s", "q3_s"), quartiles or (None, None), strict=True))
+        row |= dict(zip(("ci99_a_s", "ci99_b_s"), interval or (None, None), strict=True))
+        row["samples"] = timing and timing.count
+    if metric == Metric.BANDWIDTH:
+        row["copy_bandwidth_percent"] = result.rates.share if result and result.rates else None
     return row
 
 

@@ -1,14 +1,17 @@
-"""What follows from the cells, and how numbers are written."""
+"""What follows from results, how numbers are written, and a comparison as text and as a page."""
 
 import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
 
+import making
 import pytest
+from making import timing
 from rich.console import Console
 
-from gpu_cookbook.render import html_page, report, tables
+from gpu_cookbook.render import format, html_page, tables, text
+from gpu_cookbook.results import Crossing, FirstResult, Metric, Status, completed, crossing
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,7 @@ from gpu_cookbook.render import html_page, report, tables
     ],
 )
 def test_seconds_have_three_digits_and_a_unit(value, text):
-    assert report.seconds(value) == text
+    assert format.seconds(value) == text
 
 
 @pytest.mark.parametrize(
@@ -38,61 +41,63 @@ def test_seconds_have_three_digits_and_a_unit(value, text):
     ],
 )
 def test_the_size_from_which_a_technique_wins(points, size):
-    assert report.crossing(points) == size
+    assert crossing(points) == size
 
 
-def cell(technique, size, resident, **more):
-    return {
-        "workload": "multiply",
-        "technique": technique,
-        "lane": "idiomatic",
-        "device": "AMD EPYC, 2 cores",
-        "driver": None,
-        "cuda": None,
-        "math": "IEEE",
-        "versions": "numpy 2.4.6",
-        "device_copy_bandwidth_gb_per_s": 40.0,
-        "size": size,
-        "status": "ok",
-        "reason": None,
-        "resident_s": resident,
-        "resident_q1_s": resident,
-        "resident_q3_s": resident,
-        "operations_g_per_s": 1.0,
-        "bandwidth_gb_per_s": 12.0,
-        **more,
-    }
+def result(technique, size, seconds, **changes):
+    """One of a processor, without a spread."""
+    parts = {"device": "AMD EPYC, 2 cores", "driver": None, "cuda": None, "clock": None, "versions": "numpy 2.4.6"}
+    return making.result(technique, size, seconds, 0, copy_bandwidth=40.0, **parts | changes)
 
 
-def test_complete_compares_with_numpy_at_the_same_size():
-    cells = [cell("numpy", 100, 1.0), cell("numpy", 200, 4.0), cell("x", 100, 2.0), cell("x", 200, 1.0)]
-    report.complete(cells)
-    assert [c["speedup_resident_x"] for c in cells] == [1, 1, 0.5, 4]
+def skipped(technique, size, status=Status.SKIPPED, reason="no GPU"):
+    return making.without(technique, size, status, reason, device="AMD EPYC, 2 cores")
+
+
+def test_completed_compares_with_numpy_at_the_same_size():
+    results = [result("numpy", 100, 1.0), result("numpy", 200, 4.0), result("x", 100, 2.0), result("x", 200, 1.0)]
+    found = completed(results)
+    assert [each.speedups[Metric.RESIDENT] for each in found] == [1, 1, 0.5, 4]
     # 0.5 at 100 and 4 at 200: log 1 lies a third of the way.
-    assert cells[2]["beats_numpy_from_size_resident"] == round(100 * 2 ** (1 / 3))
+    assert found[2].crossings == {Metric.RESIDENT: Crossing(round(100 * 2 ** (1 / 3)), 200, False)}
+    assert not found[0].crossings
 
 
 def test_without_numpy_there_is_no_speedup():
-    assert "speedup_resident_x" not in report.complete([cell("x", 100, 2.0)])[0]
+    assert not completed([result("x", 100, 2.0)])[0].speedups
+
+
+def test_numpy_of_another_environment_is_not_compared_with():
+    results = [result("numpy", 100, 4.0), result("numpy", 100, 8.0, environment="cudf")]
+    results += [result("x", 100, 2.0), result("x", 100, 1.0, environment="cudf")]
+    results.append(result("x", 100, 1.0, environment="other"))
+    found = completed(results)
+    assert [each.speedups.get(Metric.RESIDENT) for each in found] == [1, 1, 2, 8, None]
+    assert completed([result("numpy", 200, 1.0), *results, result("x", 200, 2.0)])[3].crossings == {
+        Metric.RESIDENT: Crossing(None, 200, False)
+    }
+    assert found[3].crossings == {Metric.RESIDENT: Crossing(100, 100, True)}
 
 
 def lanes():
     """A comparison of both lanes."""
-    cells = [cell("numpy", 100, 4.0), cell("x", 100, 2.0), cell("x_tuned", 100, 1.0, lane="tuned")]
-    cells.append(cell("y_tuned", 100, 3.0, lane="tuned"))
-    return tables.compared(report.complete(cells))
+    results = [result("numpy", 100, 4.0), result("x", 100, 2.0), result("x_tuned", 100, 1.0)]
+    return tables.compared(completed([*results, result("y_tuned", 100, 3.0)]))
 
 
 def drawn(found, width):
     """The lines on a terminal."""
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(tables.terminal(found, width))
+    console.print(text.terminal(found, width))
     return console.export_text().splitlines()
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
 def test_each_lane_is_ranked_for_itself_under_its_name(width):
-    rows = [line.split() for line in "\n".join(drawn(lanes(), width)[1:]).partition("Medians.")[0].splitlines()]
+    rows = [
+        line.split()
+        for line in "\n".join(drawn(lanes(), width)[1:]).partition("All times are medians.")[0].splitlines()
+    ]
     wanted = ["100,", "idiomatic", "x", "numpy", "100,", "tuned", "x_tuned", "y_tuned"]
     names = [word for row in rows for word in row if word in wanted]
     assert names == wanted * (len(names) // len(wanted))  # what does not fit stands below, under the same names
@@ -100,74 +105,86 @@ def test_each_lane_is_ranked_for_itself_under_its_name(width):
 
 
 def test_a_group_is_a_row_of_its_own_in_markdown_too_with_its_lane_where_there_are_two():
-    text = tables.as_markdown(lanes())
-    assert "| technique | on | resident |" in text and "| **100, tuned** |  |  |" in text
-    assert "| numpy | CPU | 4.00 s |" in text and "| x\\_tuned | CPU | **\\*1.00 s** |" in text
-    assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
-    alone = tables.as_markdown(tables.compared(report.complete([cell("numpy", 100, 4.0), cell("x", 100, 2.0)])))
+    written = text.as_markdown(lanes())
+    assert "| technique | on | resident |" in written and "| **100, tuned** |  |  |" in written
+    assert "| numpy | CPU | 4.00 s |" in written and "| x\\_tuned | CPU | **\\*1.00 s** |" in written
+    assert len({line.count("|") for line in written.splitlines() if line.startswith("|")}) == 1
+    alone = text.as_markdown(tables.compared(completed([result("numpy", 100, 4.0), result("x", 100, 2.0)])))
     assert "| **100** |" in alone and "idiomatic" not in alone
 
 
 def test_numpy_beside_the_tuned_ones_is_not_the_best_of_its_lane():
-    (table,) = tables.compared([cell("numpy", 100, 1.0), cell("x_tuned", 100, 2.0, lane="tuned")])
+    (table,) = tables.compared([result("numpy", 100, 1.0), result("x_tuned", 100, 2.0)])
     marks = {row[0].text: row[2].mark for row in table.rows}
     assert marks == {"100, idiomatic": "", "numpy": "", "100, tuned": "", "x_tuned": "best"}
+    (table,) = tables.compared([result("numpy", 100, 1.0), skipped("x_tuned", 100)])
+    assert [row[2].mark for row in table.rows] == ["", ""]
 
 
 def test_what_the_marks_mean_stands_below_where_there_are_any():
-    assert "* best of its lane. = tied with the best" in " ".join(note.text for note in lanes()[0].notes)
-    (table,) = tables.compared([cell("x", 100, 1) | {"status": "skipped", "reason": "no GPU"}])
-    assert [note.text for note in table.notes] == ["Nothing ran.", "skipped: x: no GPU"]
-    assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "Nothing ran.", "skipped: x: no GPU"]
+    assert "* is the best in its lane. = is tied with the best" in " ".join(note.text for note in lanes()[0].notes)
+    (table,) = tables.compared([skipped("x", 100)])
+    assert [note.text for note in table.notes] == ["No recipe ran.", "skipped: x: no GPU"]
+    assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "No recipe ran.", "skipped: x: no GPU"]
+
+
+def test_only_the_metrics_that_are_there_are_explained():
+    assert "prepared:" not in lanes()[0].notes[-3].text
+    (table,) = tables.compared([result("x", 100, 2.0, timings={Metric.PREPARED: timing(1.0)})])
+    assert f"prepared: {tables.METRICS[Metric.PREPARED]}." in table.notes[-3].text
+    assert table.head[2:4] == ("resident", "prepared")
 
 
 def test_a_noisy_median_is_marked():
-    assert report.timing(cell("x", 100, 1.0, resident_q3_s=1.3), "resident") == "~1.00 s"
-    assert report.timing(cell("x", 100, 1.0, resident_q3_s=1.1), "resident") == "1.00 s"
+    wide = {Metric.RESIDENT: timing(1.0, q1=1.0, q3=1.3)}
+    narrow = {Metric.RESIDENT: timing(1.0, q1=1.0, q3=1.1)}
+    assert tables.metric_entry(result("x", 100, None, timings=wide), Metric.RESIDENT).text == "~1.00 s"
+    assert tables.metric_entry(result("x", 100, None, timings=narrow), Metric.RESIDENT).text == "1.00 s"
+
+
+def test_arithmetic_has_a_rate_only_where_it_takes_the_time():
+    (table,) = tables.compared([result("x", 100, 1.0), result("x", 10_000, 1.0)])
+    assert "GB/s" in table.head and "Gop/s" not in table.head
+    (table,) = tables.compared([result("x", 1000, 1e-3, workload="matmul")])
+    assert dict(zip(table.head, (entry.text for entry in table.rows[1]), strict=True))["Gop/s"] == "2,000"
 
 
 def test_what_did_not_run_stands_in_one_line_unless_its_sizes_differ():
-    skipped = {"status": "skipped", "reason": "no GPU"}
-    failed = {"status": "failed", "reason": "it crashed"}
-    cells = [cell("a", 40_000, 1) | skipped, cell("a", 1_000_000, 1) | skipped]
-    cells += [cell("b", 40_000, 1), cell("b", 1_000_000, 1) | failed]
-    assert list(report.rest(cells)) == [("a", "skipped", "no GPU"), ("b", "failed", "at 1,000,000: it crashed")]
+    results = [skipped("a", 40_000), skipped("a", 1_000_000)]
+    results += [result("b", 40_000, 1), skipped("b", 1_000_000, Status.FAILED, "it crashed")]
+    assert list(tables.without_metrics(results)) == [
+        ("a", "skipped", "no GPU"),
+        ("b", "failed", "at 1,000,000: it crashed"),
+    ]
 
 
 def test_another_math_mode_is_named():
-    assert list(report.rest([cell("a", 100, 1), cell("b", 100, 1, math="TF32")])) == [("b", "math", "TF32")]
+    results = [result("a", 100, 1), result("b", 100, 1, math="TF32")]
+    assert list(tables.without_metrics(results)) == [("b", "math", "TF32")]
 
 
 def test_a_technique_that_does_not_win_is_said_to_lose_up_to_the_largest_size():
-    cells = [cell("numpy", 100, 1.0), cell("x", 100, 2.0), cell("numpy", 2**28, 1.0), cell("x", 2**28, 1.5)]
-    assert report.wins(report.complete(cells)[1]) == ">268 M"
+    results = [result("numpy", 100, 1.0), result("x", 100, 2.0), result("numpy", 2**28, 1.0), result("x", 2**28, 1.5)]
+    results = completed(results)
+    assert format.beats_from(results[1], Metric.RESIDENT) == ">268 M"
+    (table,) = tables.compared(results)
+    assert {row[-1].text for row in table.rows if row[0].text == "x"} == {">268 M"}
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
 def test_a_table_is_no_wider_than_its_terminal(width):
-    cells = [
-        cell(
-            t,
-            size,
-            r,
-            device=device,
-            transfer_s=1.0,
-            transfer_q1_s=1,
-            transfer_q3_s=1,
-            first_result_s=1.0,
-            copy_bandwidth_percent=5.0,
-            peak_device_memory_bytes=2**30,
-            device_s=1.0,
-            device_q1_s=1.0,
-            device_q3_s=1.0,
-        )
-        for t, r, device in (
+    every = dict.fromkeys((Metric.PREPARED, Metric.TRANSFER, Metric.DEVICE), timing(1.0, 0))
+    results = [
+        result(t, size, s, device=device, timings=every, first=FirstResult(1.0), peak_memory=2**30, cache_bytes=0)
+        for t, s, device in (
             ("numpy", 1.0, "AMD EPYC, 2 cores"),
             ("multiprocessing_cuda", 0.5, "pthread-AMD EPYC-Genoa"),
         )
         for size in (40_000, 2**28)
     ]
-    lines = drawn(tables.compared(report.complete(cells)), width)
+    found = tables.compared(completed(results))
+    lines = drawn(found, width)
+    assert len(found[0].head) == 2 + len(tables.COMPARED) - 1  # no Gop/s: it is the memory that takes the time
     assert all(len(line) <= width for line in lines)
     assert not any("…" in line for line in lines)
     assert any("multiprocessing_cuda" in line and "500 ms" in line for line in lines)
@@ -213,21 +230,21 @@ class Page(HTMLParser):
 
 
 FACTS = [("Processor", "a <CPU> & more"), ("Driver", None), ("Commit", "0123")]
-DEVICE = {f"{figure}_{end}": 1e-6 for figure in ("device", "transfer") for end in ("s", "q1_s", "q3_s")}
+DEVICE = dict.fromkeys((Metric.DEVICE, Metric.TRANSFER), timing(1e-6, 0))
 
 
 def both_lanes():
-    cells = [cell("numpy", size, size / 1e3, framework="NumPy", first_result_s=0.1) for size in (100, 10_000)]
-    for technique, lane in (("x", "idiomatic"), ("x_tuned", "tuned")):
-        cells += [cell(technique, size, 1.0, lane=lane, framework="X", **DEVICE) for size in (100, 10_000)]
-    return report.complete(cells)
+    results = [result("numpy", n, n / 1e3, framework="NumPy", first=FirstResult(0.1)) for n in (100, 10_000)]
+    for technique in ("x", "x_tuned"):
+        results += [result(technique, size, 1.0, framework="X", timings=DEVICE) for size in (100, 10_000)]
+    return completed(results)
 
 
 def test_a_page_has_the_tables_and_charts_with_their_numbers():
-    cells = both_lanes()
-    text = html_page.comparison(cells, FACTS)
-    page = Page(text)
-    (table,) = tables.compared(cells)
+    results = both_lanes()
+    written = html_page.comparison(results, FACTS)
+    page = Page(written)
+    (table,) = tables.compared(results)
     assert page.rows[:3] == [list(table.head), ["100, idiomatic"], ["numpy", "CPU", *page.rows[2][2:]]]
     assert ["100, tuned"] in page.rows and ["10,000, idiomatic"] in page.rows
     for row in table.rows:
@@ -237,28 +254,27 @@ def test_a_page_has_the_tables_and_charts_with_their_numbers():
     assert page.tags["figure"] == page.tags["details"] == page.tags["svg"] == 5
     assert page.tags["table"] == 6
     assert len(page.ids) == len(set(page.ids))
-    assert "a &lt;CPU&gt; &amp; more" in text and "Driver" not in text and "Medians." in text
-    assert "url(" not in re.sub(r"url\(#", "", text) and "@import" not in text
+    assert "a &lt;CPU&gt; &amp; more" in written and "Driver" not in written and "All times are medians." in written
+    assert "url(" not in re.sub(r"url\(#", "", written) and "@import" not in written
 
 
 def test_a_page_has_what_failed_and_why_escaped():
-    cells = [*both_lanes(), cell("y", 100, 1) | {"status": "failed", "reason": "<b> & worse"}]
-    text = html_page.comparison(cells, FACTS)
-    assert Page(text).tags["svg"] == 5
-    assert '<p class="bad">failed: y: &lt;b&gt; &amp; worse</p>' in text
+    results = [*both_lanes(), skipped("y", 100, Status.FAILED, "<b> & worse")]
+    written = html_page.comparison(results, FACTS)
+    assert Page(written).tags["svg"] == 5
+    assert '<p class="bad">failed: y: &lt;b&gt; &amp; worse</p>' in written
 
 
 def test_a_page_of_nothing_has_the_reasons():
-    skipped = {"status": "skipped", "reason": "no GPU"}
-    text = html_page.comparison([cell("x", 100, 1) | skipped, cell("y", 100, 1) | skipped], FACTS)
-    page = Page(text)
-    assert "Nothing ran." in text and "skipped: x, y: no GPU" in text and "Medians." not in text
+    written = html_page.comparison([skipped("x", 100), skipped("y", 100)], FACTS)
+    page = Page(written)
+    assert "No recipe ran." in written and "skipped: x, y: no GPU" in written and "medians" not in written
     assert page.tags["svg"] == page.tags["table"] == 0
     assert "<h1>" in html_page.comparison([], FACTS)
 
 
 def test_a_page_of_one_size_has_bars_instead_of_lines():
-    text = html_page.comparison([each for each in both_lanes() if each["size"] == 100], FACTS)
-    assert "<strong>multiply, 100: resident</strong>" in text and "time over size" not in text
-    Page(text)
-    Page(html_page.comparison([cell("numpy", 100, 1.0, framework="NumPy")], FACTS))
+    written = html_page.comparison([each for each in both_lanes() if each.size == 100], FACTS)
+    assert "<strong>multiply, 100: resident</strong>" in written and "time over size" not in written
+    Page(written)
+    Page(html_page.comparison([result("numpy", 100, 1.0, framework="NumPy")], FACTS))

@@ -6,51 +6,37 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
+import making
 import pytest
+from making import BOX, timing
 from rich.console import Console
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render import tables
+from gpu_cookbook.render import html_page, tables, text
+from gpu_cookbook.render.abilities import abilities
+from gpu_cookbook.render.change import change
+from gpu_cookbook.results import FirstResult, Metric, Timing, of_lane
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
+STALE = replace(BOX, stale=True)
+LATER = replace(BOX, commit="f" * 20)
+DEVICE, TRANSFER = Metric.DEVICE, Metric.TRANSFER
 
 
-def cell(technique, resident=1.0, half=0.01, **more):
-    """One measured cell; the samples' middle half reaches ``half`` to both sides, the interval half as far."""
-    return {
-        "workload": "multiply",
-        "technique": technique,
-        "framework": technique,
-        "lane": "tuned" if technique.endswith("_tuned") else "idiomatic",
-        "math": "IEEE",
-        "machine": "box",
-        "commit": "0123456789abcdef0123",
-        "environment": "existing",
-        "device": "NVIDIA H200",
-        "driver": "580.1",
-        "cuda": "13.0",
-        "clock": "1980 MHz",
-        "versions": "Python 3.12.3, numpy 2.4.6",
-        "size": LARGE,
-        "status": "ok",
-        "reason": None,
-        "stale": False,
-        "device_copy_bandwidth_gb_per_s": 4000.0,
-        "resident_s": resident,
-        "resident_q1_s": resident - half,
-        "resident_q3_s": resident + half,
-        "resident_samples": 10,
-        "resident_ci99_a_s": resident - half / 2,
-        "resident_ci99_b_s": resident + half / 2,
-        **more,
-    }
+def result(technique, seconds=1.0, half=0.01, size=LARGE, origin=BOX, **changes):
+    """One of a stored run."""
+    return making.result(technique, size, seconds, half, origin=origin, **changes)
 
 
-def without(technique, status, reason, **more):
-    """A cell with no figure."""
-    gone = {key: None for key in cell(technique) if key.startswith("resident_")}
-    return cell(technique) | gone | {"status": status, "reason": reason} | more
+def without(technique, status, reason, size=LARGE, origin=BOX, **changes):
+    return making.without(technique, size, status, reason, origin=origin, **changes)
+
+
+def resident(seconds, half=0.01, **changes):
+    """What replaces the times of a result."""
+    return {Metric.RESIDENT: timing(seconds, half, **changes)}
 
 
 def texts(table):
@@ -64,7 +50,7 @@ def notes(found):
 
 def drawn(found, width):
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(tables.terminal(found, width))
+    console.print(text.terminal(found, width))
     return console.export_text()
 
 
@@ -72,7 +58,7 @@ def drawn(found, width):
 
 
 def test_the_best_of_each_lane_is_marked_and_lanes_are_not_ranked_together():
-    (table, _) = tables.measured([cell("a", 1.0), cell("b", 2.0), cell("a_tuned", 0.5), cell("b_tuned", 3.0)])
+    (table, _) = tables.measured([result("a", 1.0), result("b", 2.0), result("a_tuned", 0.5), result("b_tuned", 3.0)])
     assert table.head == ("technique", "lane", "on", f"{LARGE:,}")
     assert texts(table) == {
         "a": ["idiomatic", "NVIDIA H200", "*1.00 s"],
@@ -83,9 +69,9 @@ def test_the_best_of_each_lane_is_marked_and_lanes_are_not_ranked_together():
     assert list(texts(table)) == ["a", "b", "a_tuned", "b_tuned"]
 
 
-def test_of_one_lane_only_its_cells_are_ranked_and_numpy_stays():
-    cells = [cell("numpy", 5.0), cell("a", 1.0), cell("a_tuned", 0.5), cell("b_tuned", 3.0)]
-    (table, bandwidth) = tables.measured(cells, "tuned")
+def test_of_one_lane_only_its_results_are_ranked_and_numpy_stays():
+    results = [result("numpy", 5.0), result("a", 1.0), result("a_tuned", 0.5), result("b_tuned", 3.0)]
+    (table, bandwidth) = tables.measured(results, "tuned")
     assert texts(table) == {
         "numpy": ["idiomatic", "NVIDIA H200", "5.00 s"],
         "a_tuned": ["tuned", "NVIDIA H200", "*500 ms"],
@@ -93,53 +79,74 @@ def test_of_one_lane_only_its_cells_are_ranked_and_numpy_stays():
     }
     assert [record["rank"] for record in table.records] == [None, "best", None]
     assert texts(bandwidth)["numpy"][-1][0] != "*"
-    (table, _) = tables.measured(cells, "idiomatic")
+    (table, _) = tables.measured(results, "idiomatic")
     assert texts(table) == {"numpy": ["NVIDIA H200", "5.00 s"], "a": ["NVIDIA H200", "*1.00 s"]}
-    assert [c["technique"] for c in tables.of_lane(cells, "idiomatic")] == ["numpy", "a"]
-    assert tables.of_lane(cells, None) == cells
+    assert [each.technique for each in of_lane(results, "idiomatic")] == ["numpy", "a"]
+    assert of_lane(results, None) == results
 
 
-def test_a_comparison_marks_the_same_cells_as_the_stored_tables():
-    def timed(*arguments, **more):
-        times = {f"{f}_{key}": v for f in ("device", "transfer") for key, v in (("s", 1), ("q1_s", 0.9), ("q3_s", 1.1))}
-        made = cell(*arguments, **{"first_result_s": 2.0, "peak_device_memory_bytes": 2**30} | times | more)
-        return made | tables.bandwidth_of(made)
+def marks_of_measured(results):
+    """{(metric, size, technique, mark)} of the stored tables."""
+    return {
+        (table.metric, size, row[0].text, entry.mark)
+        for table in tables.measured(results)
+        for row in table.rows
+        for size, entry in zip(table.head[1:], row[1:], strict=True)
+        if entry.mark
+    }
 
-    cells = [timed("numpy", 5.0), timed("a", 1.0, 0.02, transfer_s=1.3, transfer_q1_s=1.2), timed("b", 1.03, 0.02)]
-    cells += [timed("a_tuned", 0.5, first_result_s=1.0), timed("b_tuned", 0.6, device_s=0.1, device_q3_s=0.2)]
-    cells += [timed("numpy", 1.0, size=SMALL), timed("a_tuned", 2.0, size=SMALL)]
-    stored, found = set(), set()
-    for figure, table in zip(tables.FIGURES, tables.measured(cells), strict=True):
-        for name, *row in table.rows:
-            stored |= {(figure, size, name.text, e.mark) for size, e in zip(table.head[1:], row, strict=True) if e.mark}
-    (table,) = tables.compared(cells)
+
+def marks_of_compared(table):
+    """The same of a comparison."""
+    found = set()
     for name, *row in table.rows:
         if name.mark == "group":
             size = name.text.partition(", ")[0]
         heads = [dict(tables.COMPARED).get(head) for head in table.head[1:]]
-        found |= {(figure, size, name.text, e.mark) for figure, e in zip(heads, row, strict=True) if e.mark}
-    assert found == stored
-    large = {(name, mark) for figure, size, name, mark in found if (figure, size) == ("resident", f"{LARGE:,}")}
-    assert large == {("a", "tie"), ("b", "tie"), ("a_tuned", "best")}
-    assert not any(name == "numpy" for _, size, name, _ in found if size == f"{SMALL:,}")  # alone of its lane
+        found |= {(metric, size, name.text, e.mark) for metric, e in zip(heads, row, strict=True) if e.mark}
+    return found
+
+
+def test_a_comparison_marks_the_same_results_as_the_stored_tables():
+    def timed(*arguments, timings=(), first=2.0, **changes):
+        every = dict.fromkeys((Metric.PREPARED, DEVICE, TRANSFER), timing(1.0, 0.1)) | dict(timings)
+        return result(*arguments, first=FirstResult(first), peak_memory=2**30, timings=every, **changes)
+
+    results = [timed("numpy", 5.0), timed("b", 1.03, 0.02)]
+    results.append(timed("a", 1.0, 0.02, timings={TRANSFER: Timing(1.3, 1.2, 1.4), Metric.PREPARED: timing(0.5)}))
+    results.append(timed("a_tuned", 0.5, first=1.0))
+    results.append(timed("b_tuned", 0.6, timings={DEVICE: Timing(0.1, 0.05, 0.2)}))
+    results += [timed("numpy", 1.0, size=SMALL), timed("a_tuned", 2.0, size=SMALL)]
+    assert [table.metric for table in tables.measured(results)] == list(Metric)
+    (table,) = tables.compared(results)
+    found = marks_of_compared(table)
+    assert found == marks_of_measured(results)
+    large = {(metric, name, mark) for metric, size, name, mark in found if size == f"{LARGE:,}"}
+    assert {(name, mark) for metric, name, mark in large if metric == Metric.RESIDENT} == {
+        *(("a", "tie"), ("b", "tie"), ("a_tuned", "best")),
+    }
+    assert {(name, mark) for metric, name, mark in large if metric == Metric.PREPARED} == {
+        *(("a", "best"), ("a_tuned", "tie"), ("b_tuned", "tie")),
+    }
+    assert not any(name == "numpy" for _, size, name, _ in found if size == f"{SMALL:,}")  # alone in its lane
 
 
 def test_the_overview_has_the_lanes_where_there_are_two():
-    cells = [cell(t, workload=w) for t in ("numpy", "a_tuned") for w in ("increment", "multiply")]
-    overview = tables.measured(cells)[0]
+    results = [result(t, workload=w) for t in ("numpy", "a_tuned") for w in ("increment", "multiply")]
+    overview = tables.measured(results)[0]
     assert overview.head[:3] == ("technique", "lane", "on") and overview.align == "lllrr"
     assert [[entry.text for entry in row[:2]] for row in overview.rows] == [
         ["numpy", "idiomatic"],
         ["a_tuned", "tuned"],
     ]
-    assert tables.measured(cells[:2])[0].head[:2] == ("technique", "on")
+    assert tables.measured(results[:2])[0].head[:2] == ("technique", "on")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
-def test_the_lane_stands_beside_every_figure_on_every_terminal(width):
-    cells = [cell(t, s, size=n) for t, s in (("a", 1.0), ("a_tuned", 0.5)) for n in (SMALL, 10**6, LARGE)]
-    table = tables.measured(cells)[0]
-    blocks = list(tables._blocks(table, width))
+def test_the_lane_stands_beside_every_value_on_every_terminal(width):
+    results = [result(t, s, size=n) for t, s in (("a", 1.0), ("a_tuned", 0.5)) for n in (SMALL, 10**6, LARGE)]
+    table = tables.measured(results)[0]
+    blocks = list(text.blocks(table, width))
     assert all(block[:2] == [0, 1] and len(block) > 2 for block in blocks)
     assert [i for block in blocks for i in block[2:]] == list(range(2, len(table.head)))
     assert len(blocks) > (width < 80)
@@ -149,12 +156,15 @@ def test_the_lane_stands_beside_every_figure_on_every_terminal(width):
 @pytest.mark.parametrize(
     ("a", "b", "tied"),
     [
-        (cell("a", 1.0, 0.01), cell("b", 1.02, 0.08), True),
-        (cell("a", 1.0, 0.02), cell("b", 1.05, 0.02), False),
-        (cell("a", 1.0, 0.02), cell("b", 1.03, 0.02, resident_ci99_a_s=1.03), True),  # the medians' do not overlap
-        (cell("a", 1.0, 0.02), cell("b", 1.9, 0.02, resident_ci99_a_s=0.5), False),  # of three samples, say
-        (cell("a", 1.0, 0.02), cell("b", 1.0001, resident_q1_s=None), False),  # no spread is stored
-        (cell("a", 1.0, 0.02), cell("b", 1.0, resident_q1_s=None), True),
+        (result("a", 1.0, 0.01), result("b", 1.02, 0.08), True),
+        (result("a", 1.0, 0.02), result("b", 1.05, 0.02), False),
+        # The intervals of the medians do not overlap.
+        (result("a", 1.0, 0.02), result("b", timings=resident(1.03, 0.02, ci99=(1.03, 1.04))), True),
+        # Nor do the samples here: there are only three of them, say.
+        (result("a", 1.0, 0.02), result("b", timings=resident(1.9, 0.02, ci99=(0.5, 1.91))), False),
+        # No spread is stored.
+        (result("a", 1.0, 0.02), result("b", timings=resident(1.0001, q1=None)), False),
+        (result("a", 1.0, 0.02), result("b", timings=resident(1.0, q1=None)), True),
     ],
 )
 def test_within_the_spread_it_is_a_tie(a, b, tied):
@@ -165,24 +175,24 @@ def test_within_the_spread_it_is_a_tie(a, b, tied):
 
 
 def test_a_median_alone_is_shown_without_a_spread():
-    alone = {key: value for key, value in cell("a").items() if key == "resident_s" or not key.startswith("resident_")}
-    (table, _) = tables.measured([alone])
+    (table, _) = tables.measured([result("a", timings={Metric.RESIDENT: Timing(1.0)})])
     assert texts(table)["a"][-1] == "*1.00 s"
     assert table.records[0]["q1_s"] is None
 
 
 def test_noise_and_stale_recipes_are_marked():
-    (table, _) = tables.measured([cell("a", 1.0, 0.2), cell("b", 2.0, stale=True), cell("c", 3.0, 0.5, stale=True)])
+    results = [result("a", 1.0, 0.2), result("b", 2.0, origin=STALE), result("c", 3.0, 0.5, origin=STALE)]
+    (table, _) = tables.measured(results)
     assert [row[-1].text for row in table.rows] == ["*~1.00 s", "†2.00 s", "†~3.00 s"]
-    assert "† stale: the recipe or its kernel has changed" in notes([table, _])
+    assert "† is stale: the recipe, its workload or its kernel has changed" in notes([table, _])
 
 
 def test_what_did_not_run_is_kept_apart_and_has_its_reason_once():
-    cells = [cell("a"), cell("a", 0.1, size=SMALL), without("a", "ok", None, size=10**6)]
-    cells += [without(name, "skipped", "no GPU", size=size) for name in ("s", "t") for size in (SMALL, LARGE)]
-    cells += [cell("b", size=SMALL), without("b", "failed", "it crashed"), without("c", "refused", "too fast")]
-    cells += [cell("d"), without("d", "skipped", "too small", size=SMALL), without("e", "failed", None)]
-    found = tables.measured(cells)
+    results = [result("a"), result("a", 0.1, size=SMALL), result("a", None, size=10**6)]
+    results += [without(name, "skipped", "no GPU", size) for name in ("s", "t") for size in (SMALL, LARGE)]
+    results += [result("b", size=SMALL), without("b", "failed", "it crashed"), without("c", "refused", "too fast")]
+    results += [result("d"), without("d", "skipped", "too small", SMALL), without("e", "failed", None)]
+    found = tables.measured(results)
     assert found[0].head[2:] == (f"{SMALL:,}", f"{LARGE:,}")
     assert {name: words[1:] for name, words in texts(found[0]).items()} == {
         "a": ["*100 ms", "=1.00 s"],
@@ -194,7 +204,7 @@ def test_what_did_not_run_is_kept_apart_and_has_its_reason_once():
     lines = notes(found).splitlines()
     assert lines[:5] == [
         f"failed: b: at {LARGE:,}: it crashed",
-        "failed: e: no reason stored",
+        "failed: e: no reason was stored",
         "refused: c: too fast",
         f"skipped: d: at {SMALL:,}: too small",
         "skipped: s, t: no GPU",
@@ -209,71 +219,159 @@ def test_where_nothing_ran_the_reasons_are_still_there():
     found = tables.measured([without("a", "skipped", "no GPU")])
     assert [table.rows for table in found] == [[]]
     assert "skipped: a: no GPU" in drawn(found, 80)
-    assert "skipped: a: no GPU" in tables.as_markdown(found)
-    assert "skipped: a: no GPU" in tables.as_html(found) and "<table>" not in tables.as_html(found)
+    assert "skipped: a: no GPU" in text.as_markdown(found)
+    assert "skipped: a: no GPU" in html_page.as_html(found) and "<table>" not in html_page.as_html(found)
     assert tables.measured([]) == []
 
 
-def test_every_figure_has_its_table_and_its_unit():
-    timed = {f"{figure}_{key}": 0.5 for figure in ("device", "transfer") for key in ("s", "q1_s", "q3_s")}
-    more = {"first_result_s": 1.5, "peak_device_memory_bytes": 3 * 2**29, "device_cache_bytes": 6 * LARGE - 1}
-    found = tables.measured([cell("a", **timed, **more)])
+def test_every_metric_has_its_table_and_its_unit():
+    timings = {Metric.PREPARED: timing(0.75)} | dict.fromkeys((DEVICE, TRANSFER), timing(0.5))
+    parts = {"timings": timings, "first": FirstResult(1.5), "peak_memory": 3 * 2**29}
+    found = tables.measured([result("a", **parts, cache_bytes=6 * LARGE - 1)])
+    assert [(table.workload, table.metric) for table in found] == [("multiply", metric) for metric in Metric]
+    assert all(f"multiply, {table.metric}: {tables.METRICS[table.metric]}. " in table.title for table in found)
     assert [texts(table)["a"][-1] for table in found] == [
-        *("*1.00 s", "*500 ms", "*500 ms", "*1.50 s", "*1.50 GiB"),
+        *("*1.00 s", "*750 ms", "*500 ms", "*500 ms", "*1.50 s", "*1.50 GiB"),
         "*6.44 (0 %)",  # 12 bytes an element, in the device's time
     ]
     assert [[key for key in table.records[0] if key.startswith("value")] for table in found] == [
-        *[["value_s"]] * 4,
+        *[["value_s"]] * 5,
         *(["value_bytes"], ["value_gb_per_s"]),
     ]
-    assert found[5].records[0]["copy_bandwidth_percent"] == pytest.approx(100 * 12 * LARGE / 0.5 / 4e12)
-    fits = tables.measured([cell("a", **timed, **more | {"device_cache_bytes": 6 * LARGE})])
-    assert texts(fits[5])["a"][-1] == "*6.44"  # into the cache: the share says nothing
+    assert found[6].records[0]["copy_bandwidth_percent"] == pytest.approx(100 * 12 * LARGE / 0.5 / 4e12)
+    fits = tables.measured([result("a", **parts, cache_bytes=6 * LARGE)])
+    assert texts(fits[6])["a"][-1] == "*6.44"  # into the cache: the share says nothing
 
 
 def test_what_moves_no_memory_has_no_bandwidth():
-    assert len(tables.measured([cell("a", workload="random_subset_mean", size=4000)])) == 1
+    assert len(tables.measured([result("a", workload="random_subset_mean", size=4000)])) == 1
 
 
-def test_machines_commits_and_environments_do_not_share_a_table():
-    found = tables.measured([cell("a"), cell("a", 2.0, commit="f" * 20), cell("a", 3.0, environment="other")])
+def test_machines_commits_and_environments_of_asv_do_not_share_a_table():
+    other = replace(BOX, environment="other")
+    found = tables.measured([result("a"), result("a", 2.0, origin=LATER), result("a", 3.0, origin=other)])
     assert [texts(table)["a"][-1] for table in found[::2]] == ["*1.00 s", "*2.00 s", "*3.00 s"]
     assert [table.title.rpartition(". ")[2] for table in found[::2]] == [
-        *("box, existing, 01234567", "box, existing, ffffffff", "box, other, 01234567"),
+        "box, existing, 01234567, 2026-11-21",
+        "box, existing, ffffffff, 2026-11-21",
+        "box, other, 01234567, 2026-11-21",
     ]
-    (alone, _) = tables.measured([cell("a")])
-    assert alone.title.endswith(". box, 01234567")
+    (alone, _) = tables.measured([result("a")])
+    assert alone.title.endswith(". box, 01234567, 2026-11-21")
+
+
+def test_environments_share_neither_a_table_nor_a_rank_and_each_has_its_numpy():
+    results = [result("numpy", 4.0), result("a", 1.0)]
+    results += [result("numpy", 5.0, environment="cudf"), result("b", 2.0, environment="cudf")]
+    main, _, other, _ = found = tables.measured(results)
+    assert {name: words[-1] for name, words in texts(main).items()} == {"a": "*1.00 s", "numpy": "4.00 s"}
+    assert {name: words[-1] for name, words in texts(other).items()} == {"b": "*2.00 s", "numpy": "5.00 s"}
+    assert main.title.endswith(". box, 01234567, 2026-11-21")
+    assert other.title.endswith(". box, environment cudf, 01234567, 2026-11-21")
+    assert [line for line in notes(found).splitlines() if "environment cudf; asv environment existing" in line]
+    assert [record["environment"] for record in (*main.records, *other.records)] == ["main", "main", "cudf", "cudf"]
+    (table,) = tables.compared(results)
+    rows = {row[0].text: row[2].text for row in table.rows}
+    assert list(rows) == [f"{LARGE:,}", "a", "numpy", f"{LARGE:,}, environment cudf", "b"]
+    assert (rows["a"], rows["b"]) == ("*1.00 s", "*2.00 s")
+    assert "CUDA 13.0; environments cudf and main, with Python" in notes([table])
 
 
 def test_how_it_was_measured_is_named():
-    cells = [cell("a", math="TF32"), cell("b", device="AMD EPYC, 2 cores", device_reason="no clock", clock=None)]
-    cells[1] |= {"device_copy_bandwidth_gb_per_s": 40.0, "versions": "Python 3.12.3, dask 1.0"}
-    found = notes(tables.measured(cells)).splitlines()
+    results = [result("a", math="TF32")]
+    results.append(
+        result(
+            "b",
+            device="AMD EPYC, 2 cores",
+            no_device_time="no clock",
+            clock=None,
+            copy_bandwidth=40.0,
+            versions="Python 3.12.3, dask 1.0",
+        )
+    )
+    found = notes(tables.measured(results)).splitlines()
     assert found[:2] == ["math: a: TF32", "no device time: b: no clock"]
     assert found[-1] == (
-        "Measured: machine box; environment existing; commit 01234567; device AMD EPYC, 2 cores and NVIDIA H200; "
-        "driver 580.1; cuda 13.0; clock 1980 MHz; copying 4,000 GB/s on NVIDIA H200 and 40.0 GB/s on AMD EPYC, 2 "
-        "cores; Python 3.12.3; dask 1.0; numpy 2.4.6."
+        "Measured: machine box; asv environment existing; commit 01234567; date 2026-11-21; device AMD EPYC, 2 cores "
+        "and NVIDIA H200; driver 580.1; cuda 13.0; clock 1980 MHz; copying 4,000 GB/s on NVIDIA H200 and 40.0 GB/s on "
+        "AMD EPYC, 2 cores; Python 3.12.3; dask 1.0; numpy 2.4.6."
     )
+
+
+# What a site needs to know of a table
+
+
+def test_a_table_says_what_it_is_of_and_whose_its_rows_are():
+    results = [result(t, workload=w) for t in ("numpy", "cupy") for w in ("increment", "multiply")]
+    overview, *others = tables.measured(results)
+    assert (overview.workload, overview.metric, overview.workloads) == (None, "resident", ("increment", "multiply"))
+    assert [entry.recipe for entry in overview.rows[1]] == [None, None, ("increment", "cupy"), ("multiply", "cupy")]
+    assert [(table.workload, table.metric, table.workloads) for table in others] == [
+        (workload, metric, ()) for workload in ("increment", "multiply") for metric in ("resident", "bandwidth")
+    ]
+    for table in (*others, *tables.compared(results), *change(results, results), tables.checked(results)):
+        techniques = [row for row in table.rows if row[0].mark != "group"]
+        assert {tables.recipe_of(row)[1] for row in techniques} == {"numpy", "cupy"}
+        assert all(table.workload in (None, tables.recipe_of(row)[0]) for row in techniques)
+
+
+def test_a_site_links_recipes_and_marks_rows_without_reading_html():
+    site = html_page.Site(
+        address=lambda recipe: None if recipe[1] == "gone" else f"{recipe[0]}.html?t={recipe[1]}&x#recipes",
+        about=lambda recipe: {"framework": f"F & {recipe[1]}", "lane": "idiomatic"},
+    )
+    page = html_page.html_of(tables.measured([result("cupy"), result("gone", 2.0)])[0], site)
+    assert '<a href="multiply.html?t=cupy&amp;x#recipes">cupy</a>' in page
+    assert '<tr data-framework="F &amp; cupy" data-lane="idiomatic"><th scope="row"><a' in page
+    assert '<tr data-framework="F &amp; gone" data-lane="idiomatic"><th scope="row">gone</th>' in page
+    assert not Reader(html_page.html_of(tables.measured([result("cupy")])[0])).links
+    frameworks = html_page.html_of(abilities()[0], site)
+    assert 'href="multiply.html?t=pycuda_elementwise&amp;x#recipes"' in frameworks and "recipes/" not in frameworks
+
+
+# Checks
+
+
+def test_each_recipe_that_was_checked_has_a_line():
+    results = [result("a", size=size) for size in (1, 2)]
+    results += [result("b", size=1), without("b", "failed", "[0] is 1.0", 2), without("b", "failed", "[1] is 1.0", 3)]
+    results += [without("c", "skipped", "no GPU", size) for size in (1, 2)]
+    results += [result("a", size=3, workload="increment", environment="cudf")]
+    table = tables.checked(results)
+    assert table.title == "Checked against NumPy, environments cudf and main"
+    assert [tuple(entry.text for entry in row) for row in table.rows] == [
+        ("multiply", "", "", ""),
+        ("a", "NVIDIA H200", "2/2", "correct"),
+        ("b", "NVIDIA H200", "1/3", "failed at 2: [0] is 1.0"),
+        ("c", "NVIDIA H200", "", "skipped: no GPU"),
+        ("increment", "", "", ""),
+        ("a", "NVIDIA H200", "1/1", "correct"),
+    ]
+    assert [row[-1].mark for row in table.rows] == ["", "right", "bad", "note", "", "right"]
+    assert tables.checked(results[:2]).title == "Checked against NumPy"
+    for width in (60, 80, 160):
+        lines = drawn([table], width).splitlines()
+        assert all(len(line) <= width for line in lines)
+        assert any(line.split()[:1] == ["b"] and "1/3" in line and "failed" in line for line in lines)
 
 
 # 2 and 3. What frameworks and engines can do
 
 
 def test_every_tick_links_recipes_that_exist_and_every_other_answer_its_source():
-    found = tables.abilities()
+    found = abilities()
     assert [table.title for table in found] == ["What a framework can do", "Parallel engines"]
     for table in found:
         for entry in (entry for row in table.rows for entry in row[1:]):
             assert entry.links
-            assert (entry.mark == "recipes") == entry.text.startswith("✓") == entry.links[0][1].startswith("recipes/")
-            for label, address in entry.links:
-                if entry.mark == "recipes":
-                    workload, technique = label.split()
-                    (recipe,) = catalogue.choose([workload], [technique])
-                    assert recipe.path.samefile(catalogue.FOLDER / address.removeprefix("recipes/"))
+            assert (entry.mark == "recipes") == entry.text.startswith("✓") == isinstance(entry.links[0][1], tuple)
+            for label, target in entry.links:
+                if isinstance(target, tuple):
+                    (recipe,) = catalogue.choose(*([word] for word in target))
+                    assert label == f"{recipe.workload} {recipe.technique}"
+                    assert recipe.path.samefile(catalogue.FOLDER.parent / text.recipe_file(target))
                 else:
-                    assert address.startswith("https://")
+                    assert target.startswith("https://")
     frameworks = {row[0].links[0][0]: [entry.text for entry in row[1:]] for row in found[0].rows}
     assert frameworks["PyCUDA"][0] == "✓ SourceModule"
     assert frameworks["PyCUDA"][1].startswith("✗ CUDA only")
@@ -283,44 +381,50 @@ def test_every_tick_links_recipes_that_exist_and_every_other_answer_its_source()
 
 # 4. Change
 
+ENDLESS = resident(1.0, ci99=(-math.inf, math.inf))
+
 
 @pytest.mark.parametrize(
     ("before", "after", "verdict"),
     [
-        (cell("a", 1.0), cell("a", 0.8), "faster (×0.791 to ×0.809)"),
-        (cell("a", 1.0), cell("a", 1.2), "slower (×1.19 to ×1.21)"),
-        (cell("a", 1.0), cell("a", 1.05), "same (×1.04 to ×1.06)"),
-        (cell("a", 1.0), cell("a", 0.95), "same (×0.940 to ×0.960)"),
-        (cell("a", 1.0), cell("a", 1.094), "cannot tell (×1.08 to ×1.10)"),  # it may be above a factor of 1.1
-        (cell("a", 1.0, 0.2), cell("a", 1.0), "cannot tell (×0.905 to ×1.12)"),
-        (cell("a", 1.0, 0.4), cell("a", 1.2, 0.4), "cannot tell (×0.833 to ×1.75)"),
-        (cell("a", 1.0, 2.5), cell("a", 1.0), "cannot tell (×0.442 to any)"),  # asv's interval may begin at 0
-        (cell("a", 1.0), cell("a", 1.0, 2.5), "cannot tell (×0 to ×2.26)"),
-        (cell("a", resident_ci99_a_s=None), cell("a"), "cannot tell (before: no 99 % interval)"),
-        (cell("a"), cell("a", resident_ci99_b_s=math.inf), "cannot tell (after: no 99 % interval)"),
-        (cell("a"), without("a", "failed", "it crashed"), "cannot tell (after: failed: it crashed)"),
+        (result("a", 1.0), result("a", 0.8), "faster (×0.791 to ×0.809)"),
+        (result("a", 1.0), result("a", 1.2), "slower (×1.19 to ×1.21)"),
+        (result("a", 1.0), result("a", 1.05), "same (×1.04 to ×1.06)"),
+        (result("a", 1.0), result("a", 0.95), "same (×0.940 to ×0.960)"),
+        (result("a", 1.0), result("a", 1.094), "cannot tell (×1.08 to ×1.10)"),  # it may be above a factor of 1.1
+        (result("a", 1.0, 0.2), result("a", 1.0), "cannot tell (×0.905 to ×1.12)"),
+        (result("a", 1.0, 0.4), result("a", 1.2, 0.4), "cannot tell (×0.833 to ×1.75)"),
+        (result("a", 1.0, 2.5), result("a", 1.0), "cannot tell (×0.442 to any)"),  # asv's interval may begin at 0
+        (result("a", 1.0), result("a", 1.0, 2.5), "cannot tell (×0 to ×2.26)"),
+        (result("a", timings=resident(1.0, ci99=None)), result("a"), "cannot tell (before: no 99 % interval)"),
+        (result("a"), result("a", timings=ENDLESS), "cannot tell (after: no 99 % interval)"),
+        (result("a"), without("a", "failed", "it crashed"), "cannot tell (after: failed: it crashed)"),
         (without("a", "refused", "x"), without("a", "refused", "x"), "cannot tell (before and after: refused: x)"),
-        (without("a", "skipped", "no GPU"), cell("a"), "cannot tell (before: skipped: no GPU)"),
-        (None, cell("a"), "cannot tell (before: not measured)"),
-        (cell("a"), None, "cannot tell (after: not measured)"),
-        (cell("a"), without("a", "ok", None), "cannot tell (after: no resident time)"),
+        (without("a", "skipped", "no GPU"), result("a"), "cannot tell (before: skipped: no GPU)"),
+        (None, result("a"), "cannot tell (before: not measured)"),
+        (result("a"), None, "cannot tell (after: not measured)"),
+        (result("a"), result("a", None), "cannot tell (after: no resident time)"),
     ],
 )
 def test_the_verdict(before, after, verdict):
-    (table,) = tables.change([before] if before else [], [after] if after else [])
+    (table,) = change([before] if before else [], [after] if after else [])
     assert "{} ({})".format(*texts(table)[f"a, {LARGE:,}"][-2:]) == verdict
     assert f"{table.records[0]['verdict']} ({table.records[0]['why']})" == verdict
 
 
-def test_a_change_has_both_figures_and_their_ratio():
-    before = [cell("a", 1.0), without("b", "skipped", "no GPU")]
-    timed = {"device_s": 0.5, "transfer_s": 3.0, "commit": "f" * 20}
-    found = tables.change(before, [cell("a", 2.0, **timed), without("b", "skipped", "no GPU", commit="f" * 20)])
-    assert [table.title for table in found] == [
-        f"multiply, {figure}: box, 01234567 → box, ffffffff" for figure in ("resident", "device", "transfer")
+def test_a_change_has_both_values_and_their_ratio():
+    before = [result("a", 1.0), without("b", "skipped", "no GPU")]
+    timings = {Metric.PREPARED: timing(0.25), DEVICE: timing(0.5), TRANSFER: timing(3.0)}
+    after = [result("a", 2.0, timings=timings, origin=LATER), without("b", "skipped", "no GPU", origin=LATER)]
+    found = change(before, after)
+    assert [(table.workload, table.metric) for table in found] == [
+        ("multiply", metric) for metric in ("resident", "prepared", "device", "transfer")
     ]
+    names = "box, 01234567, 2026-11-21 → box, ffffffff, 2026-11-21"
+    assert [table.title for table in found] == [f"multiply, {table.metric}: {names}" for table in found]
     assert [texts(table)[f"a, {LARGE:,}"][:3] for table in found] == [
         ["1.00 s", "2.00 s", "×2.00"],
+        ["–", "250 ms", ""],
         ["–", "500 ms", ""],
         ["–", "3.00 s", ""],
     ]
@@ -328,19 +432,20 @@ def test_a_change_has_both_figures_and_their_ratio():
     record = found[0].records[0]
     assert (record["before_value_s"], record["after_value_s"], record["ratio_x"]) == (1.0, 2.0, 2.0)
     assert (record["before_commit"], record["after_commit"]) == ("0123456789abcdef0123", "f" * 20)
+    assert (record["before_environment"], record["before_asv_environment"]) == ("main", "existing")
 
 
 def test_what_else_differs_is_named():
-    before = [cell("a"), cell("only_before", versions="torch 1.0")]
-    after = [cell("a", versions="Python 3.12.3, numpy 2.5.0, cupy 14", driver="590.2", math="TF32")]
-    found = [line for line in notes(tables.change(before, after)).splitlines() if line.startswith("Not the same")]
+    before = [result("a"), result("only_before", versions="torch 1.0")]
+    after = [result("a", versions="Python 3.12.3, numpy 2.5.0, cupy 14", driver="590.2", math="TF32")]
+    found = [line for line in notes(change(before, after)).splitlines() if line.startswith("Also different")]
     assert found == [
-        "Not the same: driver: 580.1 → 590.2",
-        "Not the same: numpy: 2.4.6 → 2.5.0",
-        "Not the same: math of a in multiply: IEEE → TF32",
-        "Not the same: cupy: none → 14",
+        "Also different: driver: 580.1 → 590.2",
+        "Also different: numpy: 2.4.6 → 2.5.0",
+        "Also different: math of a in multiply: IEEE → TF32",
+        "Also different: cupy: none → 14",
     ]
-    assert "Not the same" not in notes(tables.change(before, before))
+    assert "Also different" not in notes(change(before, before))
 
 
 # Formats
@@ -350,43 +455,43 @@ NASTY = "<b>|*x*|_y_ & 'z'\nand on"
 
 @pytest.fixture
 def every():
-    cells = [cell("a", device_s=0.5, first_result_s=1.0), cell("b", 3.0, size=SMALL), cell("a_tuned", stale=True)]
-    cells.append(without("c", "failed", NASTY))
-    found = [*tables.measured(cells), *tables.abilities()]
+    results = [result("a", timings={DEVICE: timing(0.5)}, first=FirstResult(1.0)), result("b", 3.0, size=SMALL)]
+    results += [result("a_tuned", origin=STALE), without("c", "failed", NASTY)]
+    found = [*tables.measured(results), *abilities()]
     try:
-        return found + tables.change(cells, [cell("a", 2.0), without("c", "failed", NASTY)])
+        return found + change(results, [result("a", 2.0), without("c", "failed", NASTY)])
     except ModuleNotFoundError:  # without asv
         return found
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 300])
 def test_a_table_is_no_wider_than_its_terminal(every, width):
-    text = drawn(every, width)
-    assert all(len(line) <= width for line in text.splitlines())
+    lines = drawn(every, width)
+    assert all(len(line) <= width for line in lines.splitlines())
     if width >= 60:
-        assert "a_tuned" in text
-        assert not re.search(r"\S…", text)  # nothing is cut off
+        assert "a_tuned" in lines
+        assert not re.search(r"\S…", lines)  # nothing is cut off
 
 
 def test_columns_that_do_not_fit_move_below_beside_their_names(every):
     frameworks = next(table for table in every if table.head[0] == "framework")
-    blocks = list(tables._blocks(frameworks, 80))
+    blocks = list(text.blocks(frameworks, 80))
     assert len(blocks) > 1
     assert all(block[0] == 0 and len(block) > 1 for block in blocks)
     assert [i for block in blocks for i in block[1:]] == list(range(1, len(frameworks.head)))
-    assert list(tables._blocks(frameworks, 1000)) == [list(range(len(frameworks.head)))]
+    assert list(text.blocks(frameworks, 1000)) == [list(range(len(frameworks.head)))]
 
 
 def test_markdown_has_a_cell_for_each_column(every):
-    text = tables.as_markdown(every)
-    assert text.count("\n### ") + 1 == len(every)
-    for block in text.split("\n\n"):
+    written = text.as_markdown(every)
+    assert written.count("\n### ") + 1 == len(every)
+    for block in written.split("\n\n"):
         if block.startswith("|"):
             bare = block.replace("\\|", "")
             assert len({line.count("|") for line in bare.splitlines()}) == 1
-    assert "**\\*1.00 s**" in text
-    assert "[multiply pycuda\\_elementwise](recipes/multiply/with_pycuda_elementwise.py)" in text
-    assert "\\<b\\>\\|\\*x\\*\\|\\_y\\_ & 'z' and on" in text
+    assert "**\\*1.00 s**" in written
+    assert "[multiply pycuda\\_elementwise](recipes/multiply/with_pycuda_elementwise.py)" in written
+    assert "\\<b\\>\\|\\*x\\*\\|\\_y\\_ & 'z' and on" in written
 
 
 class Reader(html.parser.HTMLParser):
@@ -423,10 +528,10 @@ class Reader(html.parser.HTMLParser):
 
 
 def test_html_is_whole_and_needs_nothing_else(every):
-    text = tables.as_html(every)
-    read = Reader(text)
+    page = html_page.as_html(every)
+    read = Reader(page)
     assert not read.open
-    assert text.count("<caption>") == text.count("<thead>") == len(read.tables) == len(every)
+    assert page.count("<caption>") == page.count("<thead>") == len(read.tables) == len(every)
     for rows, table in zip(read.tables, every, strict=True):
         assert rows[0] == list(table.head)
         assert [len(row) for row in rows] == [len(table.head)] * (len(table.rows) + 1)
@@ -435,8 +540,8 @@ def test_html_is_whole_and_needs_nothing_else(every):
             for row, line in zip(table.rows, rows[1:], strict=True)
             for entry, word in zip(row, line, strict=True)
         )
-    assert "url(" not in text and "@import" not in text
-    assert "prefers-color-scheme" in text or "color-scheme: light dark" in text
+    assert "url(" not in page and "@import" not in page
+    assert "prefers-color-scheme" in page or "color-scheme: light dark" in page
     assert all(
         link.startswith("https://") or (catalogue.FOLDER / link.removeprefix("recipes/")).exists()
         for link in read.links
@@ -444,8 +549,8 @@ def test_html_is_whole_and_needs_nothing_else(every):
 
 
 def test_csv_and_json_have_every_digit_and_the_same_records(every):
-    rows = list(csv.DictReader(io.StringIO(tables.as_csv(every))))
-    parsed = json.loads(tables.as_json(every), parse_constant=pytest.fail)
+    rows = list(csv.DictReader(io.StringIO(text.as_csv(every))))
+    parsed = json.loads(text.as_json(every), parse_constant=pytest.fail)
     assert [table["title"] for table in parsed] == [table.title for table in every]
     records = [record for table in parsed for record in table["rows"]]
     assert len(rows) == len(records) > 100
@@ -459,5 +564,5 @@ def test_csv_and_json_have_every_digit_and_the_same_records(every):
 
 
 def test_an_infinite_interval_is_none_in_the_records():
-    (table, _) = tables.measured([cell("a", resident_ci99_a_s=-math.inf, resident_ci99_b_s=math.inf)])
+    (table, _) = tables.measured([result("a", timings=ENDLESS)])
     assert table.records[0]["ci99_a_s"] is table.records[0]["ci99_b_s"] is None

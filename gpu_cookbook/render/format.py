@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_cookbook.results import Metric, Result
+from gpu_cookbook.results import Metric, Rank, Result
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
 NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
 UNKNOWN = "–"
+RANKS: dict[str, str] = {Rank.BEST: "*", Rank.TIE: "="}  # before a value, and before its other marks
 
 
 def seconds(value: float) -> str:
@@ -43,6 +44,13 @@ def prefixed(value: float) -> str:
 def short(size: float) -> str:
     """4,000; 210,000; 1.2 M; 268 M."""
     return f"{size:,.0f}" if size < 1e6 else f"{size / 1e6:.3g} M"
+
+
+def value(metric: Metric, number: float) -> str:
+    """The value of a metric: seconds; GiB; GB/s without its unit."""
+    if metric == Metric.MEMORY:
+        return f"{digits(number / 2**30)} GiB"
+    return digits(number) if metric == Metric.BANDWIDTH else seconds(number)
 
 
 def timing(result: Result, metric: Metric) -> str:

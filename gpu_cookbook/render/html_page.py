@@ -1,57 +1,178 @@
-"""A comparison as one page that needs nothing else: machine, tables, charts with their numbers."""
+"""Tables as HTML, and a comparison as one page that needs nothing else: machine, tables, charts with their numbers."""
 
 import html
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import machine
 from gpu_cookbook.render import charts, tables
+from gpu_cookbook.render.tables import Entry, Recipe, Table
+from gpu_cookbook.render.text import STRONG, recipe_file
+from gpu_cookbook.results import Metric, Result, grouped
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.4 system-ui, sans-serif; margin: 1.5rem; }}
+.scroll {{ overflow-x: auto; margin-top: 2rem; }}
+table {{ border-collapse: collapse; min-width: min(100%, 36rem); }}
+caption {{ font-weight: bold; text-align: left; }}
+th, td {{ padding: .2rem .5rem; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }}
+tbody th {{ font-weight: normal; }}
+tbody th[scope=rowgroup] {{ padding-top: 1rem; }}
+.name {{ white-space: nowrap; }}
+.r {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
+thead .r {{ white-space: pre-line; }}
+.bad, .slower {{ color: light-dark(#b3261e, #f2867e); }}
+.recipes, .faster, .right {{ color: light-dark(#146c2e, #7fd196); }}
+p, figcaption {{ max-width: 60rem; overflow-wrap: anywhere; }}
+figure {{ margin: 2rem 0; }}
+summary {{ cursor: pointer; }}
+details .scroll {{ margin-top: .5rem; }}
+</style>
+<body>
+{body}</body>
+</html>
+"""
 
 
-def comparison(cells, facts):
-    """The page of complete cells of one machine. ``facts``: (name, value) of where and when they were measured."""
+@dataclass(frozen=True)
+class Site:
+    """What a site adds to a table. ``address``: where a recipe is shown; None if it is not linked. ``about``: the data
+    attributes of a row that belongs to a recipe, without their ``data-``."""
+
+    address: Callable[[Recipe], str | None]
+    about: Callable[[Recipe], Mapping[str, str]]
+
+
+# ---- Tables.
+
+
+def as_html(found: Iterable[Table]) -> str:
+    """A self-contained page. Its links to recipes are relative to the root of the repository."""
+    return page("GPU Cookbook: tables", "".join(map(html_of, found)))
+
+
+def page(title: str, body: str) -> str:
+    return PAGE.format(title=html.escape(title), body=body)
+
+
+def html_of(table: Table, site: Site | None = None) -> str:
+    """The table and its notes. A table that is too wide scrolls in its own box.
+
+    On a site, an entry that names a recipe links it. Elsewhere only the links of an entry do.
+    """
+    title = html.escape(table.title)
+    notes = [f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in table.notes]
+    if not table.rows:
+        return "".join([f"<p><strong>{title}</strong></p>\n", *notes])
+    heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
+    # The box can be focused, so that it can be scrolled with the arrow keys.
+    parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
+    parts += [f"<table>\n<caption><span>{title}</span></caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
+    for row in table.rows:
+        first, *others = row
+        if first.mark == "group":
+            across = f'<th scope="rowgroup" colspan="{len(table.head)}">{_worded(first, site)}</th>'
+            parts.append(f"</tbody>\n<tbody>\n<tr>{across}</tr>\n")
+            continue
+        recipe = tables.recipe_of(row)
+        about = site.about(recipe) if site and recipe else {}
+        data = "".join(f' data-{name}="{html.escape(value)}"' for name, value in about.items())
+        parts.append(f'<tr{data}><th scope="row">{_worded(first, site)}</th>')
+        for column, entry in enumerate(others, 1):
+            kind = "l name" if table.whole(column) and table.align[column] == "l" else table.align[column]
+            parts.append(f'<td class="{kind} {entry.mark}">{_worded(entry, site)}</td>')
+        parts.append("</tr>\n")
+    parts.append("</tbody>\n</table>\n</div>\n")
+    return "".join([*parts, *notes])
+
+
+def _worded(entry: Entry, site: Site | None) -> str:
+    links = ", ".join(_link(html.escape(label), _address(target, site)) for label, target in entry.links)
+    text = html.escape(entry.text)
+    if site and entry.recipe:
+        text = _link(text, site.address(entry.recipe))
+    text = f"<strong>{text}</strong>" if entry.mark in STRONG else text
+    return f"{text} ({links})" if text and links else text or links
+
+
+def _address(target: str | Recipe, site: Site | None) -> str | None:
+    if isinstance(target, str):
+        return target
+    return site.address(target) if site else recipe_file(target)
+
+
+def _link(text: str, address: str | None) -> str:
+    return f'<a href="{html.escape(address)}">{text}</a>' if address else text
+
+
+def figure(chart: charts.Chart, site: Site | None = None) -> str:
+    """The chart under its title, and its numbers, folded."""
+    return (
+        f"<figure>\n<figcaption><strong>{html.escape(chart.title)}</strong><br>{html.escape(chart.text)}</figcaption>\n"
+        f"{chart.svg}\n<details><summary>Numbers</summary>\n{html_of(chart.table, site)}</details>\n</figure>\n"
+    )
+
+
+# ---- A comparison.
+
+
+def comparison(results: Sequence[Result], facts: Iterable[tuple[str, str | None]]) -> str:
+    """The page of completed results of one machine. ``facts``: (name, value) of where and when they were measured."""
     parts = ["<h1>GPU Cookbook: a comparison</h1>\n"]
     lines = (f"{html.escape(name)}: {html.escape(value)}" for name, value in facts if value)
     parts.append(f"<p>{'<br>'.join(lines)}</p>\n")
-    names = list(dict.fromkeys(cell["workload"] for cell in cells))
-    if len(names) > 1:
+    workloads = grouped(results, lambda each: each.workload)
+    if len(workloads) > 1:
+        names = [mine[0].workload for mine in workloads]
         links = " · ".join(f'<a href="#{name}">{name}</a>' for name in names)
         parts.append(f"<nav><p>{links}</p></nav>\n")
-    for name in names:
-        mine = [cell for cell in cells if cell["workload"] == name]
-        parts.append(f'<h2 id="{name}">{name}</h2>\n{tables.html_of(tables.side_by_side(mine))}')
+    for mine in workloads:
+        name = mine[0].workload
+        parts.append(f'<h2 id="{name}">{name}</h2>\n{html_of(tables.side_by_side(mine))}')
         parts += [figure(chart) for chart in _charts(mine) if chart]
-    overall = [chart for chart in (charts.share_of_limit(cells), charts.roofline(cells)) if chart]
+    overall = [chart for chart in (charts.share_of_limit(results), charts.roofline(results)) if chart]
     if overall:
         parts += ["<h2>All workloads</h2>\n", *map(figure, overall)]
-    notes = [f"<p>{html.escape(note.text)}</p>\n" for note in tables.explained(cells)]
+    notes = [f"<p>{html.escape(note.text)}</p>\n" for note in tables.explained(results)]
     parts += ["<h2>How it was measured</h2>\n"] * bool(notes) + notes
-    return tables.page("GPU Cookbook: a comparison", "".join(parts))
+    return page("GPU Cookbook: a comparison", "".join(parts))
 
 
-def facts_here():
-    """What a comparison says of this machine and of the recipes' state."""
+def _charts(mine: Sequence[Result]) -> Iterator[charts.Chart | None]:
+    """With one size there are no lines over the size: its times are drawn as bars."""
+    ok = [each for each in mine if each.ok]
+    if len({each.size for each in ok}) > 1:
+        yield charts.by_size(mine)
+        yield charts.by_size(mine, Metric.TRANSFER)
+    elif len(ok) > 1:
+        picks = [(each.technique, each.workload, each.technique, each.size, Metric.RESIDENT) for each in ok]
+        yield charts.bars(mine, picks, f"{ok[0].workload}, {ok[0].label}: resident")
+    yield charts.costs(mine)
+    yield charts.cold_start(mine)
+
+
+def facts_here() -> list[tuple[str, str | None]]:
+    """What a comparison says about this machine and about the state of the recipes."""
     nvidia = machine.nvidia()
     gpus = ", ".join(f"{gpu.name} ({gpu.memory_bytes / 2**30:.0f} GiB)" for gpu in machine.gpus())
-    commit = _commit()
     return [
         ("Processor", machine.processor()),
         ("GPUs", gpus or "no NVIDIA GPU"),
         ("Driver", nvidia and f"{nvidia.driver}, for CUDA up to {'.'.join(map(str, nvidia.cuda))}"),
         ("Date", time.strftime("%Y-%m-%d %H:%M %Z")),
-        ("Commit", commit),
+        ("Commit", _commit()),
     ]
 
 
-def figure(chart):
-    """The chart under its title, and its numbers, folded."""
-    return (
-        f"<figure>\n<figcaption><strong>{html.escape(chart.title)}</strong><br>{html.escape(chart.text)}</figcaption>\n"
-        f"{chart.svg}\n<details><summary>Numbers</summary>\n{tables.html_of(chart.table)}</details>\n</figure>\n"
-    )
-
-
-def _commit():
+def _commit() -> str | None:
     """Of the clone that this package belongs to; None where it is installed elsewhere."""
     from gpu_cookbook.store import asv_files as store  # only here: it is asv's side
 
@@ -63,17 +184,3 @@ def _commit():
         return None
     changed = store.git(package.parent, "status", "--porcelain", "--", *store.CODE)
     return commit + ", with changes" * bool(changed)
-
-
-def _charts(mine):
-    """Of one size there are no lines: its times as bars."""
-    ok = [cell for cell in mine if cell["status"] == "ok"]
-    if len({cell["size"] for cell in ok}) > 1:
-        yield charts.by_size(mine)
-        yield charts.by_size(mine, "transfer")
-    elif len(ok) > 1:
-        picks = [(c["technique"], c["workload"], c["technique"], c["size"], "resident") for c in ok]
-        label = catalogue.workload_module(ok[0]["workload"]).label(ok[0]["size"])
-        yield charts.bars(mine, picks, f"{ok[0]['workload']}, {label}: resident")
-    yield charts.costs(mine)
-    yield charts.cold_start(mine)

@@ -1,0 +1,142 @@
+"""Tables as text: for a terminal, as Markdown, and their records as CSV and JSON."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from rich import box
+from rich import table as rich_table
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import format
+from gpu_cookbook.render.tables import Entry, Recipe, Table
+
+WRAP = 20  # characters: the least width of a column of words before it is moved below
+STYLES = {
+    "group": Style(bold=True),
+    **dict.fromkeys(("best", "tie", "faster", "recipes", "right"), Style.parse("green")),
+    **dict.fromkeys(("bad", "slower"), Style.parse("red")),
+    **dict.fromkeys(("no", "note"), Style(dim=True)),
+}
+STRONG = ("best", "tie", "group")  # marks of what is written in bold letters
+
+
+def recipe_file(recipe: Recipe) -> str:
+    """Where a recipe is, relative to the root of the repository."""
+    workload, technique = recipe
+    return f"recipes/{workload}/with_{technique}.py"
+
+
+# ---- For a terminal.
+
+
+def terminal(tables: Iterable[Table], width: int) -> RenderableType:
+    """A rich renderable no wider than ``width``. Columns that do not fit are moved below, with the first column
+    repeated."""
+    parts: list[RenderableType] = []
+    for table in tables:
+        parts.append(Text(table.title, style="bold"))
+        for columns in blocks(table, width) if table.rows else ():
+            drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
+            for i in columns:
+                drawn.add_column(
+                    table.head[i],
+                    justify="right" if table.align[i] == "r" else "left",
+                    overflow="fold",
+                    no_wrap=i > 0 and table.whole(i),
+                )
+            for row in table.rows:
+                if row[0].mark == "group":
+                    drawn.add_section()
+                drawn.add_row(*(_drawn(row[i]) for i in columns))
+            parts.append(drawn)
+        parts += [*map(_drawn, table.notes), Text()]
+    return Group(*parts)
+
+
+def _drawn(entry: Entry) -> Text:
+    """The text, as a link if the terminal supports links. Recipes are also shown by name, because gpu-cookbook show
+    takes the name."""
+    labels = [label for label, target in entry.links if not (entry.text and isinstance(target, str))]
+    names = ", ".join(labels[:1] + [f"+{len(labels) - 1}"] * (len(labels) > 1))
+    style = STYLES.get(entry.mark, Style())
+    for _, target in entry.links[:1]:
+        style += Style(link=target if isinstance(target, str) else _path(target).as_uri())
+    return Text(f"{entry.text} ({names})" if entry.text and names else entry.text or names, style)
+
+
+def _path(recipe: Recipe) -> Path:
+    return catalogue.FOLDER.parent / recipe_file(recipe)
+
+
+def blocks(table: Table, width: int) -> Iterator[list[int]]:
+    """Lists of column numbers: the first column (with the lane, if there is one) and as many others as fit."""
+    kept = 2 if tuple(table.head[1:2]) == ("lane",) else 1
+    block: list[int] = []
+    taken = first = 0
+    for i, head in enumerate(table.head):
+        lines = head.split("\n")
+        for row in table.rows:
+            text = _drawn(row[i]).plain
+            lines += text.split() if row[i].mark == "group" else [text]  # a heading of rows may wrap
+        room = 3 + max(map(cell_len, lines))
+        if i and not table.whole(i):
+            room = min(room, 3 + WRAP)
+        if i == kept:
+            first = taken
+        if len(block) > kept and taken + room > width:
+            yield block
+            block, taken = list(range(kept)), first
+        block.append(i)
+        taken += room
+    yield block
+
+
+# ---- As Markdown.
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    parts = []
+    for table in tables:
+        parts.append(f"### {_escaped(table.title)}")
+        if table.rows:
+            rows = [[_escaped(head) for head in table.head], ["---:" if a == "r" else "---" for a in table.align]]
+            rows += [list(map(_worded, row)) for row in table.rows]
+            parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        parts += map(_worded, table.notes)
+    return "\n\n".join(parts) + "\n"
+
+
+def _worded(entry: Entry) -> str:
+    targets = [(label, target if isinstance(target, str) else recipe_file(target)) for label, target in entry.links]
+    links = ", ".join(f"[{_escaped(label)}]({target})" for label, target in targets)
+    text = _escaped(entry.text)
+    text = f"**{text}**" if entry.mark in STRONG else text
+    return f"{text} ({links})" if text and links else text or links
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_~|<>\[\]])", r"\\\1", " ".join(text.split()))
+
+
+# ---- For programs.
+
+
+def as_csv(tables: Sequence[Table]) -> str:
+    """One line per record, and one column per name that occurs in any; lists are joined with spaces."""
+    records = [record for table in tables for record in table.records]
+    return format.as_csv(
+        {key: " ".join(value) if isinstance(value, list) else value for key, value in record.items()}
+        for record in records
+    )
+
+
+def as_json(tables: Iterable[Table]) -> str:
+    """A list of tables, each with its title, its notes and its records."""
+    return format.as_json(
+        [{"title": t.title, "notes": [note.text for note in t.notes], "rows": list(t.records)} for t in tables]
+    )
