@@ -1,7 +1,7 @@
-"""Charts of results, measured just now or stored: each as inline SVG, with its numbers beside it as a Table.
+"""Charts of results, measured just now or stored, each as inline SVG with its numbers in a Table beside it.
 
-Pure functions: the judged results of one machine in, a Chart out, or None where there is nothing to draw. A page gives
-the SVG its font and its text colour; the title stands on the page, not in the drawing.
+These are pure functions: the judged results of one machine go in, and a Chart comes out, or None if there is nothing to
+draw. The SVG takes its font and its text colour from the page; the title is on the page, not in the drawing.
 """
 
 import math
@@ -12,21 +12,32 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format, svg, tables
 from gpu_cookbook.render.format import UNKNOWN, digits, prefixed, seconds, short
 from gpu_cookbook.render.svg import COLOURS, INK, LANES, MARKERS, Draw, Style
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import AGAINST_NUMPY, UNITS, Metric, Result, Size, completed, grouped, record, tied
+from gpu_cookbook.results import (
+    AGAINST_NUMPY,
+    UNITS,
+    Metric,
+    Result,
+    Size,
+    completed,
+    grouped,
+    origin_record,
+    record,
+    tied,
+)
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-MANY = 12  # lines or bars of one lane
-CUT = 5  # times the median: a longer bar would leave no room for the others
+MANY = 12  # the most lines or bars per lane
+CUT = 5  # times the median: longer bars are cut, because they would leave no room for the others
 NUMPY = {"facecolor": INK, "alpha": 0.6}
-HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # of lines: a dot is drawn as eight curves
+HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # lines only: a dot would be drawn as eight curves
 PIECES = tuple(
     {"facecolor": colour, "hatch": hatch, "edgecolor": INK} for colour, hatch in zip(COLOURS, HATCHES, strict=False)
 )
@@ -49,25 +60,25 @@ PARTS = {  # of a call: its name in a record, and its look. What prepared() save
     SAVED: ("saved_s", PIECES[1] | {"hatch": ""}),
     TRANSFERS: ("transfers_s", PIECES[2]),
 }
-STALE = Entry(f"{format.STALE} stale: the recipe or its kernel has changed since.", "note")
+STALE = Entry(tables.legend((format.STALE,)), "note")
 
 Pick = tuple[str, str, str, Size, Metric]  # the label of a bar; workload, technique, size and metric of its value
 
 
 @dataclass(frozen=True)
 class Chart:
-    """``text`` says in a sentence what is seen, for those who do not see it."""
+    """``text`` describes the chart in a sentence, for readers who cannot see it."""
 
     title: str
     text: str
     svg: str
     table: Table
-    workload: str | None = None  # whose techniques the table's rows begin with
+    workload: str | None = None  # None if the chart has several
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One or more values in a row, each with how it looks, and what is written at their end."""
+    """One or more values side by side, each with its style, and the text at their end."""
 
     label: str
     pieces: Sequence[tuple[float, Style]]
@@ -80,7 +91,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of one call, by part; without parts where there is no device time: NumPy's."""
+    """The parts of a call's time, in seconds; none if there is no device time, as of NumPy."""
 
     result: Result
     parts: Mapping[str, float]
@@ -90,7 +101,7 @@ class Cost:
         device, resident, prepared, transfer = map(result.value, CALLS)
         if device is None:
             return cls(result, {})
-        own = min(device, resident)  # the device's time is of a full queue, and can be a little longer than one call's
+        own = min(device, resident)  # a device time comes from a full queue, and can be slightly longer than one call
         parts = {OWN: own, LAUNCH: resident - own}
         if prepared is not None:
             parts[SAVED] = min(max(0, resident - prepared), parts[LAUNCH])
@@ -106,7 +117,7 @@ class Cost:
 
     @property
     def pieces(self) -> list[tuple[float, Style]]:
-        """Of its bar: what prepared() saves follows the rest of what it is a part of."""
+        """The pieces of its bar: what prepared() saves follows the rest of the part that it is taken from."""
         drawn = dict(self.parts)
         if SAVED in drawn:
             drawn[LAUNCH] -= drawn[SAVED]
@@ -117,11 +128,11 @@ class Cost:
 
 
 def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Chart | None:
-    """One line for each technique of one workload: time over size. Where one begins to beat NumPy between two measured
-    sizes, there is a ring.
+    """One line per technique of one workload: time over size, with a ring where it becomes faster than NumPy, unless it
+    always is.
 
-    NumPy has nothing to transfer or to prepare, and no device: its line is the resident time, which speedups are
-    against."""
+    NumPy transfers and prepares nothing and has no device, so its line shows its resident time, to which speedups are
+    relative."""
     found = [each for each in completed(_measured(results)) if _time(each, metric) is not None]
     found.sort(key=lambda each: each.size)
     sizes = sorted({each.size for each in found})
@@ -129,11 +140,11 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         return None
     name, label = found[0].workload, catalogue.workload_module(found[0].workload).label
     # The fastest at the largest size first, then what was not measured there.
-    lines = grouped(found, lambda each: each.technique)
+    lines = grouped(found, _named)
     lines.sort(key=lambda line: (-line[-1].size, _time(line[-1], metric)))
     drawn = _fewer(lines, key=lambda line: line[0])
-    points = {line[0].technique: point for line in lines if (point := begins(line, metric))}
-    rings = [points[line[0].technique] for line in drawn if line[0].technique in points]
+    points = {_named(line[0]): point for line in lines if (point := overtakes_numpy(line, metric))}
+    rings = [points[_named(line[0])] for line in drawn if _named(line[0]) in points]
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
@@ -141,10 +152,10 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         for number, line in enumerate(drawn):
             times = [_time(each, metric) for each in line]
             style = svg.line_style(line[0], number)
-            handles += axes.plot([each.size for each in line], times, **style, label=line[0].technique)
+            handles += axes.plot([each.size for each in line], times, **style, label=_named(line[0]))
         if rings:
             ring = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": INK}
-            handles += axes.plot(*zip(*rings, strict=True), **ring, zorder=5, label="begins to beat NumPy")
+            handles += axes.plot(*zip(*rings, strict=True), **ring, zorder=5, label="becomes faster than NumPy")
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("size")
@@ -157,9 +168,8 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     if points:
         ends = dict.fromkeys((min(points, key=points.get), max(points, key=points.get)))
         where = " to ".join(f"{short(float(f'{points[end][0]:.2g}'))} ({end})" for end in ends)
-        text += (
-            f"; {len(points)} begin{'s' * (len(points) == 1)} to beat NumPy between two measured sizes, from {where}"
-        )
+        several = "techniques become" if len(points) > 1 else "technique becomes"
+        text += f"; {len(points)} {several} faster than NumPy between two measured sizes, at {where}"
     rows, records = [], []
     has_crossings = metric in AGAINST_NUMPY
     for line in lines:
@@ -170,9 +180,9 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         about = {"figure": metric, "beats_numpy_from_size": crossing and crossing.size}
         records += [_record("by_size", each, value_s=_time(each, metric), **about) for each in line]
     title = f"{name}, {metric}: time over size{_how_many(drawn, lines)}"
-    head = ("technique", "lane", "on", *map(label, sizes), *["beats NumPy from"] * has_crossings)
-    table = _table(title, found, head, "lll" + "r" * (len(head) - 3), rows, records)
-    return chart(draw, 270, text, table, name)
+    head = ("technique", "lane", "on", *map(label, sizes), *["faster than NumPy from"] * has_crossings)
+    table = _table(title, found, head, "lll" + "r" * (len(head) - 3), rows, records, workload=name)
+    return chart(draw, 270, text, table)
 
 
 def _fastest_at_the_end(found: Sequence[Result], metric: Metric) -> str:
@@ -180,7 +190,7 @@ def _fastest_at_the_end(found: Sequence[Result], metric: Metric) -> str:
     first, drawn = found[0], _drawn_metric(found[0], metric)
     names = _first_ones([each for each in found if _drawn_metric(each, metric) == drawn], drawn)
     resident = ", resident" * (metric != Metric.RESIDENT)
-    text = f"At {first.label} the fastest of {len(found)}: {names}{resident * first.is_numpy}, "
+    text = f"At {first.label}, the fastest of {len(found)}: {names}{resident * first.is_numpy}, "
     text += seconds(_time(first, metric))
     for each in found[1:]:
         if each.is_numpy:
@@ -197,8 +207,8 @@ def _time(result: Result, metric: Metric) -> float | None:
 
 
 def roofline(results: Iterable[Result]) -> Chart | None:
-    """Operations per second over operations per byte, each workload at its largest size, below what a copy on the same
-    device moves. No device's peak of arithmetic is measured, so none is drawn."""
+    """Operations per second over operations per byte, each workload at its largest size, below the bandwidth of a copy
+    on the same device. No device's arithmetic peak is measured, so none is drawn."""
     found = [
         (each, intensity)
         for each in _largest(_measured(results))
@@ -240,7 +250,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
         every_rate = [each.rates.operations * 1e9 for each in mine]
         axes.set_xlim(low, high)
         axes.set_ylim(min(every_rate) / 4, max(every_rate) * 8)
-        axes.set_xlabel("operations per byte that must move")
+        axes.set_xlabel("operations per byte that must be moved")
         axes.set_title("operations per second", loc="left")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
         axes.yaxis.set_major_formatter(lambda y, _: prefixed(y))
@@ -253,20 +263,20 @@ def roofline(results: Iterable[Result]) -> Chart | None:
         rows.append((Entry(f"{each.workload}, {each.label}"), *_words(each), *map(Entry, numbers)))
         records.append(_record("roofline", each, operations_per_byte=intensity))
     text = "Operations per second of the fastest: " + "; ".join(
-        f"{group[0].workload} {prefixed(group[0].rates.operations * 1e9)} by {_first_ones(group)},"
+        f"{group[0].workload} {prefixed(group[0].rates.operations * 1e9)} with {_first_ones(group)},"
         f" at {digits(intensities[group[0].workload])} per byte"
         for group in grouped(mine, lambda each: each.workload)
     )
-    title = "Operations per second over operations per byte, at the largest size, below each device's copy bandwidth"
+    title = "Operations per second over operations per byte at the largest size, below each device's copy bandwidth"
     head = ("workload, size", "technique", "lane", "on", "operations per byte", "Gop/s")
     above = any(each.rates.operations > 1.1 * intensity * each.copy_bandwidth for each, intensity in found)
-    notes = [Entry("Above its device's line: the arrays fit into a cache.", "note")] * above
+    notes = [Entry("A point above its device's line: the arrays fit into a cache.", "note")] * above
     return chart(draw, 290, text, _table(title, mine, head, "llllrr", rows, records, notes))
 
 
 def share_of_limit(results: Iterable[Result]) -> Chart | None:
-    """Bars: the bandwidth of each technique as a share of what a copy on its device reaches; workloads that are limited
-    by memory, each at its largest size."""
+    """Bars: the bandwidth of each technique as a percentage of a copy's on the same device, for workloads that are
+    limited by memory, each at its largest size."""
     found = [each for each in _largest(_measured(results)) if each.memory_bound and _share(each) is not None]
     if not found:
         return None
@@ -285,18 +295,19 @@ def share_of_limit(results: Iterable[Result]) -> Chart | None:
         numbers = (tables.metric_entry(each, Metric.BANDWIDTH), Entry(digits(each.copy_bandwidth)))
         rows.append((Entry(each.workload), *_words(each), *numbers))
     records = [_record("share_of_limit", each) for each in found]
-    text = "Share of a copy's bandwidth, the best: " + "; ".join(
-        f"{mine[0].workload} {_share(mine[0]):.0f} % by {_first_ones(mine)}" for mine in workloads
+    text = "Highest percentage of a copy's bandwidth: " + "; ".join(
+        f"{mine[0].workload} {_share(mine[0]):.0f} % with {_first_ones(mine)}" for mine in workloads
     )
-    title = "Share of a copy's bandwidth on the same device, at the largest size"
-    title += ", the fastest of each framework and lane" * fewer
-    head = ("workload", "technique", "lane", "on", "GB/s (share)", "a copy's GB/s")
+    title = "Percentage of the bandwidth of a copy on the same device, at the largest size"
+    title += "; the fastest of each framework and lane" * fewer
+    head = ("workload", "technique", "lane", "on", "GB/s (percentage)", "copy GB/s")
     return _bars(panels, _lanes(found), text, _table(title, found, head, "llllrr", rows, records), line=100)
 
 
 def cold_start(results: Iterable[Result]) -> Chart | None:
-    """Bars: the first result of a fresh process, of one workload; its parts, where they are measured."""
-    started = {each.technique: each for each in results if each.value(Metric.FIRST)}
+    """Bars: the time to the first result in a fresh process, for one workload, split into its parts if they were
+    measured."""
+    started = {_named(each): each for each in results if each.value(Metric.FIRST)}
     found = sorted(started.values(), key=lambda each: each.first.total)
     if not found:
         return None
@@ -315,20 +326,20 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
         rows.append((*_words(each), tables.metric_entry(each, Metric.FIRST), *entries))
         records.append(_record("cold_start", each))
     first, last, name = found[0], found[-1], found[0].workload
-    text = f"The first result of a fresh process takes {seconds(first.first.total)} with {first.technique}"
+    text = f"The first result in a fresh process takes {seconds(first.first.total)} with {_named(first)}"
     if len(found) > 1:
-        text += f", {seconds(last.first.total)} with {last.technique}, the slowest of {len(found)}"
-    title = f"{name}, first result: a fresh process with empty caches{_how_many(drawn, found)}"
+        text += f", and {seconds(last.first.total)} with {_named(last)}, the slowest of {len(found)}"
+    title = f"{name}, first result in a fresh process with empty caches{_how_many(drawn, found)}"
     head = ("technique", "lane", "on", "first result", *(STARTING[part] for part in parts))
     legend = [(STARTING[part], piece) for part, piece in zip(parts, PIECES, strict=False)] or _lanes(drawn)
-    table = _table(title, found, head, "lll" + "r" * (1 + len(parts)), rows, records)
-    return _bars({"": bars}, legend, text, table, name)
+    table = _table(title, found, head, "lll" + "r" * (1 + len(parts)), rows, records, workload=name)
+    return _bars({"": bars}, legend, text, table)
 
 
 def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
-    """Bars: what one call costs at one size of one workload, the smallest if none is named: the device's own time, then
-    what the resident time has beyond it and how much of that prepared() saves, then what the time with transfers has
-    beyond that. NumPy is one piece, to compare with."""
+    """Bars: the parts of a call's time at one size of one workload (the smallest, if none is given): the device's own
+    time, then what the resident time adds and how much of that prepared() saves, then what the transfers add. NumPy is
+    a single piece, for comparison."""
     every = [Cost.of(each) for each in _measured(results) if each.is_numpy or each.value(Metric.DEVICE) is not None]
     sizes = {cost.result.size for cost in every if cost.parts}
     size = size if size is not None else min(sizes, default=None)
@@ -349,20 +360,21 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
         records.append(_record("costs", cost.result, total_s=cost.total, **parts))
     name, label = mine[0].workload, mine[0].label
     best = next(cost for cost in found if cost.parts)
-    text = f"At {label}, among what has a device time, a call costs least with {best.result.technique}, "
-    text += f"{seconds(best.total)}: " + ", ".join(f"{part} {seconds(value)}" for part, value in best.parts.items())
-    with_transfers = " with its transfers" * (TRANSFERS in known)
-    title = f"{name}, {label}: what a call costs{with_transfers}{_how_many(drawn, found)}"
-    head = ("technique", "lane", "on", *known, "together", *metrics)
+    text = f"At {label}, {_named(best.result)} takes the least time of all techniques with a device time: "
+    text += f"{seconds(best.total)}, " + ", ".join(f"{part} {seconds(value)}" for part, value in best.parts.items())
+    with_transfers = ", including transfers" * (TRANSFERS in known)
+    title = f"{name}, {label}: the parts of a call's time{with_transfers}{_how_many(drawn, found)}"
+    head = ("technique", "lane", "on", *known, "total", *metrics)
     legend = [(part, PARTS[part][1]) for part in known if any(part in cost.parts for cost in drawn)]
     legend += [("NumPy, resident", NUMPY)] * any(cost.result.is_numpy for cost in drawn)
-    table = _table(title, mine, head, "lll" + "r" * (len(head) - 3), rows, records)
-    return _bars({"": bars}, legend, text, table, name, cut=True)
+    table = _table(title, mine, head, "lll" + "r" * (len(head) - 3), rows, records, workload=name)
+    return _bars({"": bars}, legend, text, table, cut=True)
 
 
 def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> Chart | None:
-    """Bars of picked values; their metrics have one unit. What is not measured is left out."""
-    every = {each.key: each for each in _measured(results)}
+    """Bars of selected metrics, which must have the same unit. What was not measured is left out."""
+    # The main environment's come last, and so stand for what is measured in several.
+    every = {each.key: each for each in sorted(_measured(results), key=lambda each: each.environment == machine.MAIN)}
     found = []
     for label, workload, technique, size, metric in picks:
         each = every.get((workload, technique, size))
@@ -372,12 +384,12 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
         return None
     units = {UNITS[metric] for _, _, metric, _ in found}
     if len(units) > 1:
-        raise ValueError(f"One chart has bars of one unit, not of {', '.join(sorted(units))}.")
-    rate = units == {UNITS[Metric.BANDWIDTH]}  # more is better
+        raise ValueError(f"The bars of a chart must have the same unit, not {' and '.join(sorted(units))}.")
+    rate = units == {UNITS[Metric.BANDWIDTH]}  # of which more is better
     found.sort(key=lambda one: one[-1], reverse=rate)
     drawn, rows, records = [], [], []
     for label, each, metric, value in found:
-        drawn.append(Bar(label, [(value, _lane_style(each))], format.in_units(value, metric)))
+        drawn.append(Bar(label, [(value, _lane_style(each))], format.value(metric, value) + " GB/s" * rate))
         where = Entry(f"{each.workload}, {each.label}, {metric}")
         rows.append((Entry(label), where, *_words(each), tables.metric_entry(each, metric)))
         about = {f"value_{UNITS[metric]}": value, "figure": metric, "label": label}
@@ -390,11 +402,11 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
     return _bars({"": drawn}, _lanes(mine), text, _table(title, mine, head, "lllllr", rows, records))
 
 
-# ---- What results say.
+# ---- Values of results.
 
 
-def begins(line: Sequence[Result], metric: Metric) -> tuple[float, float] | None:
-    """(size, time) from where on it beats NumPy, where that is between two measured sizes; else None."""
+def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[float, float] | None:
+    """(size, time) at which it becomes faster than NumPy, if that lies between two measured sizes; otherwise None."""
     crossing = line[0].crossings.get(metric)
     if crossing is None or crossing.size is None or crossing.everywhere:
         return None
@@ -403,6 +415,11 @@ def begins(line: Sequence[Result], metric: Metric) -> tuple[float, float] | None
             share = math.log(crossing.size / one.size) / math.log(after.size / one.size)
             return crossing.size, one.value(metric) * (after.value(metric) / one.value(metric)) ** share
     return None
+
+
+def _named(result: Result) -> str:
+    """The technique, and its environment if that is not the main one."""
+    return result.technique + f" ({result.environment})" * (result.environment != machine.MAIN)
 
 
 def _measured(results: Iterable[Result]) -> list[Result]:
@@ -416,7 +433,7 @@ def _largest(results: Iterable[Result]) -> list[Result]:
 
 
 def _intensity(result: Result) -> float | None:
-    """Operations for each byte that must move; None where there are none of one of them."""
+    """Operations per byte that must be moved; None if there are no bytes or no operations."""
     workload = catalogue.workload_module(result.workload)
     moved, operations = workload.bytes_moved(result.size), workload.operations(result.size)
     return operations / moved if moved and operations else None
@@ -429,12 +446,12 @@ def _share(result: Result) -> float | None:
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
     """The name of the first, and of those that tie with it."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
-    names = [each.technique for each in found if each is found[0] or tied(each, found[0], metric)]
+    names = [_named(each) for each in found if each is found[0] or tied(each, found[0], metric)]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _fewer(found: list[Any], key: Callable[[Any], Result] = lambda each: each) -> list[Any]:
-    """Of what is sorted, fastest first: the first of each framework and lane, where a lane has too many to be read."""
+    """Of what is sorted by time: the fastest of each framework and lane, if a lane has too many to be readable."""
     lanes = Counter(key(each).lane for each in found)
     if max(lanes.values()) <= MANY:
         return found
@@ -451,15 +468,13 @@ def _how_many(drawn: Sequence[Any], found: Sequence[Any]) -> str:
 
 
 def _words(result: Result) -> tuple[Entry, Entry, Entry]:
-    return Entry(result.technique), Entry(result.lane), Entry(result.place)
+    technique = Entry(_named(result), recipe=(result.workload, result.technique))
+    return technique, Entry(result.lane), Entry(result.place)
 
 
 def _record(table: str, result: Result, **more: Any) -> dict[str, Any]:
-    """What is known of the result and of where it comes from, and what the chart makes of it."""
-    data = {"table": table, **record(result)}
-    if origin := result.origin:
-        data |= {"machine": origin.machine, "commit": origin.commit, "environment": origin.environment}
-    return data | more
+    """What is known of the result and of its origin, and what the chart derives from it."""
+    return {"table": table, **record(result), **origin_record(result), **more}
 
 
 def _table(
@@ -470,29 +485,26 @@ def _table(
     rows: list[tuple[Entry, ...]],
     records: list[dict[str, Any]],
     notes: Sequence[Entry] = (),
+    workload: str | None = None,
 ) -> Table:
-    """``results``: those that say in the title of which machine and commits all is."""
-    title = titled(title, tables.source_of(results, results))
-    return Table(title, head, align, rows, [*notes, *stale_note(results)], records)
-
-
-def titled(words: str, source: str) -> str:
-    """The title, with where the numbers come from, if that is known."""
-    return f"{words}. {source}" if source else words
+    """``results``: those that name the machine and the commits in the title."""
+    source = tables.source_of(results, results)
+    title = f"{title}. {source}" if source else title
+    return Table(title, head, align, rows, [*notes, *stale_note(results)], records, workload)
 
 
 def stale_note(each: Iterable[Any]) -> list[Entry]:
-    """What the mark means, if any Result or Row has it."""
+    """The meaning of the mark, if any Result or Row is stale."""
     return [STALE] * any(one.stale for one in each)
 
 
 # ---- The drawing.
 
 
-def chart(draw: Draw, height: float, text: str, table: Table, workload: str | None = None) -> Chart:
-    """The drawing with its table, whose title it shares; ``text`` lacks its full stop."""
+def chart(draw: Draw, height: float, text: str, table: Table) -> Chart:
+    """The drawing with its table, whose title and workload it shares. ``text`` has no full stop yet."""
     text = f"{text}."
-    return Chart(table.title, text, svg.render(draw, height, table.title, text), table, workload)
+    return Chart(table.title, text, svg.render(draw, height, table.title, text), table, table.workload)
 
 
 def _lane_style(result: Result) -> Style:
@@ -502,7 +514,7 @@ def _lane_style(result: Result) -> Style:
 def _label(result: Result, others: Iterable[Result]) -> str:
     """The technique, and where it ran if the others ran elsewhere."""
     elsewhere = result.place == "CPU" and any(other.place != "CPU" for other in others)
-    return f"{result.technique}{', CPU' * elsewhere}"
+    return f"{_named(result)}{', CPU' * elsewhere}"
 
 
 def _lanes(results: Iterable[Result]) -> list[tuple[str, Style]]:
@@ -512,7 +524,7 @@ def _lanes(results: Iterable[Result]) -> list[tuple[str, Style]]:
 
 
 def _size_axis(axis: "Axis", sizes: Sequence[int], label: Callable[[int], str]) -> None:
-    """The measured sizes, but for those that have no room beside the next one."""
+    """The measured sizes, except those that do not fit beside the next one."""
     from matplotlib import ticker
 
     room = 5.5 * max(len(label(size)) for size in sizes)
@@ -530,15 +542,15 @@ def _bars(
     legend: Iterable[tuple[str, Style]],
     text: str,
     table: Table,
-    workload: str | None = None,
     *,
     line: float | None = None,
     cut: bool = False,
 ) -> Chart:
-    """``panels``: {heading: its bars}. ``line``: the value of a line across. ``cut``: no bar takes all the room."""
+    """``panels``: {heading: its bars}. ``line``: the value at which to draw a line across. ``cut``: whether to cut
+    very long bars."""
     totals = [bar.total for mine in panels.values() for bar in mine]
     limit = min(max(totals), CUT * median(totals)) if cut else max(totals)
-    text += "; ▸ marks a bar that is longer than drawn" * (limit < max(totals))
+    text += "; ▸ marks a bar that was cut" * (limit < max(totals))
 
     def draw(figure: "Figure") -> None:
         from matplotlib.patches import Patch
@@ -553,7 +565,7 @@ def _bars(
                     axes.barh(place, shown, 0.72, left=end, linewidth=0, **style)
                     end += shown
                 words = f"{'▸ ' * (bar.total > limit)}{bar.text}"
-                end = line if line and 0.8 * line < end < line else end  # no number across the line
+                end = line if line and 0.8 * line < end < line else end  # so that no number crosses the line
                 axes.annotate(words, (end, place), (4, 0), textcoords="offset points", va="center")
             axes.set_yticks(range(len(mine)), [bar.label for bar in mine])
             axes.set_ylim(len(mine) - 0.4, -0.6)
@@ -569,4 +581,4 @@ def _bars(
         svg.legend(figure, [Patch(label=name, linewidth=0, **style) for name, style in legend])
 
     height = sum(15.5 * len(mine) + 8 + 18 * bool(heading) for heading, mine in panels.items()) + 6
-    return chart(draw, height, text, table, workload)
+    return chart(draw, height, text, table)

@@ -1,4 +1,4 @@
-"""Charts of the rows of ``gpu-cookbook scale``, measured just now or stored. The rows are complete: see scaling."""
+"""Charts of the rows of ``gpu-cookbook scale``, measured just now or stored; the rows are completed."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, scaling_tables, svg
-from gpu_cookbook.render.charts import Chart, chart, stale_note, titled
+from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.format import digits, seconds
 from gpu_cookbook.render.svg import INK, LANES
 from gpu_cookbook.render.tables import Entry, Table
@@ -19,15 +19,15 @@ if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-NAME = 11  # points that the name of a line takes
+NAME = 11  # points: the height of the name of a line
 IDEAL = " ideal"  # comes before every technique's name
 
 Lines = dict[str, list[Row]]  # a line by its name, in order of workers
 
 
 def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
-    """Lines: how many times the work of the fewest workers is done in the same time, over the number of cores or GPUs
-    (kind); strong or weak (mode); one panel for each size."""
+    """Lines: the work done per time, relative to the fewest workers, over the number of cores or GPUs (kind), for
+    strong or weak scaling (mode), with one panel per size."""
     panels = lines_by_size(rows, kind, mode)
     if not panels:
         return None
@@ -41,30 +41,37 @@ def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
         every_axes = figure.subplots(len(panels), squeeze=False, height_ratios=ratios)[:, 0]
         for axes, height, (size, lines) in zip(every_axes, heights, panels.items(), strict=True):
             name_ends(axes, draw_lines(axes, kind, lines, names), height)
-            axes.set_title(f"{_label(size)}{_shared(kind, mode)}: speedup", loc="left")
+            axes.set_title(f"{_label(size)}{_shared(kind, mode)}: speedup over one", loc="left")
 
     counts = sorted({row.workers for row in shown})
     entries = []
     for size, lines in panels.items():
         for name, line in sorted(lines.items(), key=lambda item: -item[1][-1].speedup):
             at = {row.workers: _words(row) for row in line}
-            words = (f"{name}, {_label(size)}", line[0].lane, *(at.get(count, "") for count in counts))
-            entries.append(tuple(map(Entry, words)))
+            technique = Entry(f"{name}, {_label(size)}", recipe=(WORKLOAD, line[0].technique))
+            words = (line[0].lane, *(at.get(count, "") for count in counts))
+            entries.append((technique, *map(Entry, words)))
     best = max(shown, key=lambda row: (row.workers, row.speedup))
-    text = f"On {best.on} {best.name} gains most: {digits(best.speedup)} times the work of "
+    text = f"On {best.on} {best.name} does the most, {digits(best.speedup)} times the work of "
     text += f"{amount(best.base_workers, kind)} in the same time, at {_label(best.size)}; {len(names)} lines"
-    title = f"{mode.capitalize()} scaling over {kind}s: speedup over the same recipe on the fewest"
+    title = f"{mode.capitalize()} scaling over {kind}s: speedup relative to the same recipe on the fewest {kind}s"
     head = ("engine, size", "lane", *(amount(count, kind) for count in counts))
     records = [{"table": "scaling", **record(row)} for row in shown]
-    title = titled(title, _source(shown))
-    table = Table(title, head, "ll" + "r" * len(counts), entries, stale_note(shown), records)
-    return chart(draw, sum(ratios), text, table, WORKLOAD)
+    table = Table(
+        title=title + scaling_tables.source(shown),
+        head=head,
+        align="ll" + "r" * len(counts),
+        rows=entries,
+        notes=stale_note(shown),
+        records=records,
+        workload=WORKLOAD,
+    )
+    return chart(draw, sum(ratios), text, table)
 
 
 def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
-    """Draws the rows into a file: one panel for each size, strong beside weak, with each line's name at its end.
-
-    ScaleError, where there is nothing to draw."""
+    """Draws the rows into a file: one panel per size, strong beside weak, with the name of each line at its end.
+    ScaleError if there is nothing to draw."""
     from matplotlib.figure import Figure
 
     rows = list(rows)
@@ -75,7 +82,7 @@ def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
         for size, lines in lines_by_size(rows, kind, mode).items()
     ]
     if not panels:
-        raise ScaleError("There is nothing to draw: a line needs the same recipe on two numbers of workers.")
+        raise ScaleError("There is nothing to draw: a line needs the same recipe on at least two numbers of workers.")
     panels.sort(key=lambda panel: panel[:3])
     names = sorted({name for *_, lines in panels for name in lines})
     across = min(2, len(panels))
@@ -86,14 +93,13 @@ def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
         axes = figure.add_subplot(down, across, number)
         name_ends(axes, draw_lines(axes, kind, lines, names), 260)
         axes.set_title(f"{mode}: {_label(size)}{_shared(kind, mode)}", fontsize="medium")
-        axes.set_ylabel("speedup")
+        axes.set_ylabel("work per time, relative to one")
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
 
 
 def story(rows: Iterable[Row]) -> Chart | None:
-    """Dots: Dask as it was first written, and the fastest of the tuned lane, on one core, all cores, one GPU and all
-    GPUs."""
+    """Dots: Dask as it was first written and the fastest tuned recipe, on one core, all cores, one GPU and all GPUs."""
     rows = list(rows)
     found = [(lane, row) for _, lane, row in scaling_tables.told(rows)]
     if not found:
@@ -130,11 +136,11 @@ def story(rows: Iterable[Row]) -> Chart | None:
     return chart(draw, 150, text, replace(table, notes=notes))
 
 
-# ---- What rows say.
+# ---- Values of rows.
 
 
 def lines_by_size(rows: Iterable[Row], kind: str, mode: str) -> dict[int, Lines]:
-    """The lines at each size: of the recipes that ran on two numbers of workers or more."""
+    """The lines at each size, of the recipes that ran on at least two numbers of workers."""
     measured = [row for row in rows if row.measured and row.kind == kind]
     panels = {}
     for size in sorted({row.size for row in measured}):
@@ -152,7 +158,7 @@ def _label(size: int) -> str:
 
 
 def _shared(kind: str, mode: str) -> str:
-    return " in all" if mode == STRONG else f" per {kind}"
+    return " in total" if mode == STRONG else f" per {kind}"
 
 
 def _time(row: Row) -> str:
@@ -163,20 +169,14 @@ def _words(row: Row) -> str:
     return f"{format.STALE * row.base_stale}{digits(row.speedup)} × ({_time(row)})"
 
 
-def _source(rows: Iterable[Row]) -> str:
-    """The machine, the commits and the dates of kept rows; nothing of others."""
-    origins = [row.origin for row in rows if row.origin]
-    facts = zip(*((origin.machine, origin.commit[:8], origin.date) for origin in origins), strict=True)
-    return ", ".join(" and ".join(sorted(set(values))) for values in facts)
-
-
 # ---- How lines are drawn.
 
 
 def draw_lines(
     axes: "Axes", kind: str, lines: Mapping[str, Sequence[Row]], names: Sequence[str]
 ) -> "dict[str, Line2D]":
-    """{name: line}, drawn, and the ideal. ``names``: those of all panels, so that a line looks the same in each."""
+    """Draws the lines and the ideal, and returns {name: line}. ``names``: those of all panels, so that a line looks the
+    same in each of them."""
     counts = sorted({row.workers for line in lines.values() for row in line})
     (ideal,) = axes.plot(counts, counts, color=INK, linestyle=":", label=IDEAL.strip())
     handles: dict[str, Any] = {IDEAL: ideal}
@@ -195,8 +195,8 @@ def draw_lines(
 
 
 def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> None:
-    """The name of each line beside its last point, moved up or down until it has room. ``height``: of the axes, in
-    points."""
+    """Puts the name of each line beside its last point, moved up or down until it has room. ``height``: that of the
+    axes, in points."""
     room = NAME / height
     ends = sorted(
         (axes.transAxes.inverted().transform(axes.transData.transform(line.get_xydata()[-1]))[1], name)

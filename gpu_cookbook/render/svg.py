@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-WIDTH = 400  # points. A phone shows about as many pixels: the letters stay as large as they are drawn
-MOST_WIDTH = "38rem"  # beyond it a screen would only make the letters larger than the page's own
+WIDTH = 400  # points. A phone is about as many pixels wide, so the text keeps the size in which it is drawn
+MOST_WIDTH = "38rem"  # a wider drawing would only make its text larger than the page's own
 INK = "#010203"  # stands for the page's text colour in what matplotlib writes
 # Each has a contrast of 3:1 or more on white and on #131416.
 COLOURS = (
@@ -49,7 +49,7 @@ def colour(framework: str) -> str:
 
 
 def line_style(each: Result | Row, number: int) -> Style:
-    """Of the line with this number: its colour says the framework, and dashes say the idiomatic lane."""
+    """The style of the line with this number: its colour is the framework's, and dashes are the idiomatic lane's."""
     if each.technique == "numpy":
         return {"color": INK, "linewidth": 2.6, "marker": "o", "markersize": 5, "zorder": 4}
     return {
@@ -90,7 +90,7 @@ def legend(figure: "Figure", handles: Sequence[Any]) -> None:
 
 
 def render(draw: Draw, height: float, title: str, text: str) -> str:
-    """What ``draw`` draws into a figure of this height, in points without the legend, as an element."""
+    """What ``draw`` draws, as an element. ``height``: in points, without the legend."""
     from matplotlib import rc_context, style
     from matplotlib.figure import Figure
 
@@ -115,7 +115,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
     with style.context("default"), rc_context(look):
         figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
         draw(figure)
-        if figure.legends:  # it takes its height from nothing that is drawn
+        if figure.legends:  # its height must be added: it is not part of what is drawn
             box = figure.legends[0].get_window_extent()
             figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
@@ -123,8 +123,8 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
 
 
 def inline(written: str, title: str, text: str) -> str:
-    """matplotlib's file as an element for a page: no other element has its ids, and its font and its ink are the
-    page's. ``text`` says in a sentence what is seen."""
+    """matplotlib's file as an element for a page: its ids are unique, and its font and its text colour are the page's.
+    ``text`` describes the drawing in a sentence."""
     root = ElementTree.fromstring(written)
     prefix = f"c{hashlib.sha256(f'{title}{written}'.encode()).hexdigest()[:10]}-"
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', written))
@@ -147,7 +147,8 @@ def inline(written: str, title: str, text: str) -> str:
     flatten(root)
     view = root.get("viewBox", "")
     root.attrib.clear()
-    # The two that matplotlib sets for everything are inherited: a style element would set them for the whole page.
+    # The two properties that matplotlib sets for everything in a style element are set here and inherited: such an
+    # element would set them for the whole page.
     look = f"max-width: {MOST_WIDTH}; height: auto; stroke-linejoin: round; stroke-linecap: butt"
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "width": "100%", "style": look}
     root.attrib |= {"role": "img", "aria-label": text, "font-family": "inherit"}
@@ -158,7 +159,7 @@ def inline(written: str, title: str, text: str) -> str:
 
 
 def flatten(element: ElementTree.Element) -> None:
-    """Removes the groups that no longer group anything: they are half of the text."""
+    """Removes groups that no longer group anything: they are half of the text."""
     children = []
     for child in element:
         flatten(child)
