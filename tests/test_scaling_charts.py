@@ -1,4 +1,4 @@
-"""Charts of scale's rows: the story, and the lines that the site and ``scale --plot`` draw."""
+"""Charts of scale's rows: the story, and the lines of scaling. tests/test_scale_charts.py has more of ``scale --plot``."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -6,10 +6,9 @@ from xml.etree import ElementTree
 import pytest
 from drawing import ORIGIN, row
 from matplotlib.figure import Figure
-from matplotlib.image import imread
 
 from gpu_cookbook.render import scaling_charts
-from gpu_cookbook.scaling import WEAK, ScaleError, completed
+from gpu_cookbook.scaling import WEAK, completed
 
 STALE = replace(ORIGIN, stale=True)
 
@@ -76,14 +75,6 @@ def test_what_rests_on_a_stale_row_is_marked():
     assert chart.table.notes[0].text.startswith("† ")
 
 
-def test_a_line_that_begins_with_two_workers_lies_where_its_efficiency_is_seen():
-    found = completed([row("ray", 2, kind="core"), row("ray", 4, 0.5, "core")])
-    assert "2.00 times the work of 2 cores" in scaling_charts.scaling(found, "core", "strong").text
-    handles = scaling_charts.draw_lines(Figure().add_subplot(), "core", {"ray": found}, ["ray"])
-    assert handles["ray"].get_xydata().tolist() == [[2, 2], [4, 4]]
-    assert handles[scaling_charts.IDEAL].get_xydata().tolist() == [[2, 2], [4, 4]]
-
-
 def test_names_at_the_ends_of_lines_do_not_overlap():
     axes = Figure(figsize=(5, 3)).add_subplot()
     names = list("abcd")
@@ -103,16 +94,3 @@ def test_a_drawing_has_one_panel_per_mode(tmp_path, monkeypatch):
     found = [row("ray", kind="core"), row("ray", 2, kind="core"), row("ray", 2, 1.1, "core", mode=WEAK)]
     scaling_charts.plot_scaling(completed(found), tmp_path / "a.png", "here")
     assert titles == ["strong: 100,000² in total", "weak: 100,000² per core"]
-
-
-def test_a_drawing_has_content(tmp_path):
-    """Of workers behind an address, too."""
-    found = completed([row("dask", 2, kind="worker"), row("dask", 4, 0.6, "worker")])
-    scaling_charts.plot_scaling(found, tmp_path / "a.png", "here")
-    assert imread(tmp_path / "a.png").std() > 0.05
-
-
-@pytest.mark.parametrize("found", [[], [row("ray")], [row("ray"), row("joblib", 2)]])
-def test_a_line_needs_two_numbers_of_workers(found, tmp_path):
-    with pytest.raises(ScaleError, match="There is nothing to draw"):
-        scaling_charts.plot_scaling(completed(found), tmp_path / "a.png", "here")

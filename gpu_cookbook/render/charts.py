@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
 
 MANY = 12  # the most lines or bars per lane
 CUT = 5  # times the median: longer bars are cut, because they would leave no room for the others
-NUMPY = {"facecolor": INK, "alpha": 0.6}
+NUMPY: Style = {"facecolor": INK, "alpha": 0.6}
 HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # lines only: a dot would be drawn as eight curves
-PIECES = tuple(
+PIECES: tuple[Style, ...] = tuple(
     {"facecolor": colour, "hatch": hatch, "edgecolor": INK} for colour, hatch in zip(COLOURS, HATCHES, strict=False)
 )
 STARTING = {  # the parts of a first result
@@ -54,7 +54,7 @@ OWN, LAUNCH, SAVED, TRANSFERS = (
     "of which prepared() saves",
     "transfers",
 )
-PARTS = {  # of a call: its name in a record, and its look. What prepared() saves is part of the one before
+PARTS: dict[str, tuple[str, Style]] = {  # of a call: the key in a record, and the style
     OWN: ("own_s", PIECES[0]),
     LAUNCH: ("launch_s", PIECES[1]),
     SAVED: ("saved_s", PIECES[1] | {"hatch": ""}),
@@ -94,7 +94,7 @@ class Cost:
     """The parts of a call's time, in seconds; none if there is no device time, as of NumPy."""
 
     result: Result
-    parts: Mapping[str, float]
+    parts: Mapping[str, float]  # SAVED is a part of LAUNCH
 
     @classmethod
     def of(cls, result: Result) -> "Cost":
@@ -154,7 +154,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
             style = svg.line_style(line[0], number)
             handles += axes.plot([each.size for each in line], times, **style, label=_named(line[0]))
         if rings:
-            ring = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": INK}
+            ring: Style = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": INK}
             handles += axes.plot(*zip(*rings, strict=True), **ring, zorder=5, label="becomes faster than NumPy")
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -169,7 +169,8 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         ends = dict.fromkeys((min(points, key=points.get), max(points, key=points.get)))
         where = " to ".join(f"{short(float(f'{points[end][0]:.2g}'))} ({end})" for end in ends)
         several = "techniques become" if len(points) > 1 else "technique becomes"
-        text += f"; {len(points)} {several} faster than NumPy between two measured sizes, at {where}"
+        text += f"; {len(points)} {several} faster than NumPy between two measured sizes, "
+        text += f"{'from' if len(ends) > 1 else 'at'} {where}"
     rows, records = [], []
     has_crossings = metric in AGAINST_NUMPY
     for line in lines:
@@ -240,9 +241,9 @@ def roofline(results: Iterable[Result]) -> Chart | None:
         for each, intensity in found:
             colour = svg.colour(each.framework)
             face = colour if each.lane == "tuned" else "none"
-            look = {"color": colour, "markerfacecolor": face, "markersize": 6, "linestyle": ""}
+            look: Style = {"color": colour, "markerfacecolor": face, "markersize": 6, "linestyle": ""}
             axes.plot(intensity, each.rates.operations * 1e9, marker=shapes[each.workload], **look)
-        ink = {"color": INK, "linestyle": "", "markersize": 6}
+        ink: Style = {"color": INK, "linestyle": "", "markersize": 6}
         handles += [Line2D([], [], marker=shape, label=workload, **ink) for workload, shape in shapes.items()]
         for framework in sorted({each.framework for each in mine}, key=lambda name: (name != "NumPy", name)):
             handles.append(Line2D([], [], linewidth=4, color=svg.colour(framework), label=framework))
@@ -313,12 +314,12 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
         return None
     drawn = _fewer(found)
     parts = [part for part in STARTING if any(part in each.first.parts for each in found)]
-    bars = []
+    panel = []
     for each in drawn:
         known = each.first.parts
         pieces = [(known[part], piece) for part, piece in zip(parts, PIECES, strict=False) if part in known]
         pieces = pieces or [(each.first.total, _lane_style(each))]
-        bars.append(Bar(_label(each, found), pieces, seconds(each.first.total)))
+        panel.append(Bar(_label(each, found), pieces, seconds(each.first.total)))
     rows, records = [], []
     for each in found:
         known = {part: seconds(value) for part, value in each.first.parts.items()}
@@ -333,7 +334,7 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
     head = ("technique", "lane", "on", "first result", *(STARTING[part] for part in parts))
     legend = [(STARTING[part], piece) for part, piece in zip(parts, PIECES, strict=False)] or _lanes(drawn)
     table = _table(title, found, head, "lll" + "r" * (1 + len(parts)), rows, records, workload=name)
-    return _bars({"": bars}, legend, text, table)
+    return _bars({"": panel}, legend, text, table)
 
 
 def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
@@ -348,7 +349,7 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
     found = sorted((cost for cost in every if cost.result.size == size), key=lambda cost: cost.total)
     mine = [cost.result for cost in found]
     drawn = _fewer(found, key=lambda cost: cost.result)
-    bars = [Bar(_label(cost.result, mine), cost.pieces, seconds(cost.total)) for cost in drawn]
+    panel = [Bar(_label(cost.result, mine), cost.pieces, seconds(cost.total)) for cost in drawn]
     known = [part for part in PARTS if any(part in cost.parts for cost in found)]
     metrics = [metric for metric in CALLS if metric != Metric.PREPARED or SAVED in known]
     rows, records = [], []
@@ -361,14 +362,15 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
     name, label = mine[0].workload, mine[0].label
     best = next(cost for cost in found if cost.parts)
     text = f"At {label}, {_named(best.result)} takes the least time of all techniques with a device time: "
-    text += f"{seconds(best.total)}, " + ", ".join(f"{part} {seconds(value)}" for part, value in best.parts.items())
+    split = ", ".join(f"{part} {seconds(value)}" for part, value in best.parts.items())
+    text += f"{seconds(best.total)} ({split})"
     with_transfers = ", including transfers" * (TRANSFERS in known)
     title = f"{name}, {label}: the parts of a call's time{with_transfers}{_how_many(drawn, found)}"
     head = ("technique", "lane", "on", *known, "total", *metrics)
     legend = [(part, PARTS[part][1]) for part in known if any(part in cost.parts for cost in drawn)]
     legend += [("NumPy, resident", NUMPY)] * any(cost.result.is_numpy for cost in drawn)
     table = _table(title, mine, head, "lll" + "r" * (len(head) - 3), rows, records, workload=name)
-    return _bars({"": bars}, legend, text, table, cut=True)
+    return _bars({"": panel}, legend, text, table, cut=True)
 
 
 def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> Chart | None:
@@ -440,7 +442,7 @@ def _intensity(result: Result) -> float | None:
 
 
 def _share(result: Result) -> float | None:
-    return result.rates and result.rates.share
+    return result.rates.share if result.rates else None
 
 
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
@@ -482,8 +484,8 @@ def _table(
     results: Sequence[Result],
     head: tuple[str, ...],
     align: str,
-    rows: list[tuple[Entry, ...]],
-    records: list[dict[str, Any]],
+    rows: Sequence[tuple[Entry, ...]],
+    records: Sequence[Mapping[str, Any]],
     notes: Sequence[Entry] = (),
     workload: str | None = None,
 ) -> Table:
@@ -559,7 +561,7 @@ def _bars(
         every_axes = figure.subplots(len(panels), squeeze=False, height_ratios=ratios)[:, 0]
         for axes, (heading, mine) in zip(every_axes, panels.items(), strict=True):
             for place, bar in enumerate(mine):
-                end = 0
+                end = 0.0
                 for value, style in bar.pieces:
                     shown = max(0, min(value, limit - end))
                     axes.barh(place, shown, 0.72, left=end, linewidth=0, **style)

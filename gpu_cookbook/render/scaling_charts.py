@@ -10,7 +10,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, scaling_tables, svg
 from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.format import digits, seconds
-from gpu_cookbook.render.svg import INK, LANES
+from gpu_cookbook.render.svg import INK, LANES, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.scaling import STRONG, WEAK, WORKLOAD, Row, ScaleError, amount, of_mode, record
 
@@ -113,7 +113,7 @@ def story(rows: Iterable[Row]) -> Chart | None:
         axes = figure.subplots()
         handles = []
         for (lane, mine), marker in zip(lanes.items(), "so", strict=True):
-            look = {"linestyle": "", "marker": marker, "markersize": 7, "color": LANES[lane]}
+            look: Style = {"linestyle": "", "marker": marker, "markersize": 7, "color": LANES[lane]}
             times, heights = [row.time.median for row in mine], [places.index(row.on) for row in mine]
             handles += axes.plot(times, heights, **look, label=names[lane])
         for _, row in found:

@@ -65,7 +65,7 @@ def time_axis(axis: "Axis") -> None:
     """A tick at each power of ten, with its unit."""
     from matplotlib import ticker
 
-    def word(value: float, _: int) -> str:
+    def word(value: float, _: float) -> str:
         unit, scale = unit_of(value)
         return f"{value / scale:.3g} {unit}"
 
@@ -94,7 +94,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
     from matplotlib import rc_context, style
     from matplotlib.figure import Figure
 
-    look = {
+    look: dict[str, Any] = {
         "svg.fonttype": "none",
         "svg.hashsalt": title,
         "text.parse_math": False,
