@@ -13,10 +13,6 @@ STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing,
 SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
 
 
-class ScaleError(Exception):
-    """What was asked for cannot be run here; the message says why and what to do."""
-
-
 @dataclass(frozen=True)
 class Cost:
     """Seconds that an engine takes by itself; None where it is lost in the noise, or where there is no such thing."""

@@ -1,4 +1,4 @@
-"""Charts of scale's rows: the story, and the lines of scaling. tests/test_scale_charts.py has more of ``scale --plot``."""
+"""Charts of scale's rows: the story and the lines. tests/test_scale_charts.py has more of ``scale --plot``."""
 
 from dataclasses import replace
 from xml.etree import ElementTree

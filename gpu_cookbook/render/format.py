@@ -45,13 +45,6 @@ def short(size: float) -> str:
     return f"{size:,.0f}" if size < 1e6 else f"{size / 1e6:.3g} M"
 
 
-def in_units(value: float, metric: Metric) -> str:
-    """742 µs, 1.50 GiB or 4,220 GB/s."""
-    if metric == Metric.MEMORY:
-        return f"{digits(value / 2**30)} GiB"
-    return f"{digits(value)} GB/s" if metric == Metric.BANDWIDTH else seconds(value)
-
-
 def timing(result: Result, metric: Metric) -> str:
     """A time after the mark of a noisy one; a dash where there is none."""
     value = result.value(metric)

@@ -631,31 +631,3 @@ def as_json(tables):
     return report.as_json(
         [{"title": t.title, "notes": [note.text for note in t.notes], "rows": t.records} for t in tables]
     )
-
-
-# ---- Temporary: of Results, until the tables are.
-
-_source_of_cells = source_of
-
-
-def metric_entry(result, metric, rank=""):
-    from gpu_cookbook.render import format
-
-    value = result.value(metric)
-    if value is None:
-        return Entry("–")
-    text = format.timing(result, metric) if metric in TIMED else format.in_units(value, metric).removesuffix(" GB/s")
-    if metric == "bandwidth" and result.rates and result.rates.share is not None:
-        text += f" ({result.rates.share:.0f} %)"
-    return Entry({"best": "*", "tie": "="}.get(rank, "") + format.stale(result) + text, rank)
-
-
-def source_of(results, others):  # noqa: F811
-    if results and isinstance(results[0], dict):
-        return _source_of_cells(results, others)
-    origins = [each.origin for each in results if each.origin]
-    several = len({each.origin and each.origin.environment for each in (*results, *others)}) > 1
-    facts = [{origin.machine for origin in origins}]
-    facts += [{origin.environment for origin in origins}] * several
-    facts += [{origin.commit[:8] for origin in origins}, {origin.date for origin in origins if origin.date}]
-    return ", ".join(" and ".join(sorted(values)) for values in facts if values)
