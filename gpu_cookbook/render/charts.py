@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format, svg, tables
@@ -62,6 +62,7 @@ PARTS: dict[str, tuple[str, Style]] = {  # of a call: the key in a record, and t
 }
 STALE = Entry(tables.legend((format.STALE,)), "note")
 
+T = TypeVar("T")
 Pick = tuple[str, str, str, Size, Metric]  # the label of a bar; workload, technique, size and metric of its value
 
 
@@ -98,7 +99,8 @@ class Cost:
 
     @classmethod
     def of(cls, result: Result) -> "Cost":
-        device, resident, prepared, transfer = map(result.value, CALLS)
+        resident = _known(result.value(Metric.RESIDENT))
+        device, _, prepared, transfer = map(result.value, CALLS)
         if device is None:
             return cls(result, {})
         own = min(device, resident)  # a device time comes from a full queue, and can be slightly longer than one call
@@ -112,7 +114,7 @@ class Cost:
     @property
     def total(self) -> float:
         if not self.parts:
-            return self.result.value(Metric.RESIDENT)
+            return _known(self.result.value(Metric.RESIDENT))
         return sum(self.parts.values()) - self.parts.get(SAVED, 0)
 
     @property
@@ -133,7 +135,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
 
     NumPy transfers and prepares nothing and has no device, so its line shows its resident time, to which speedups are
     relative."""
-    found = [each for each in completed(_measured(results)) if _time(each, metric) is not None]
+    found = [each for each in completed(_measured(results)) if each.value(_drawn_metric(each, metric)) is not None]
     found.sort(key=lambda each: each.size)
     sizes = sorted({each.size for each in found})
     if len(sizes) < 2 or not any(_drawn_metric(each, metric) == metric for each in found):
@@ -166,7 +168,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
 
     text = _fastest_at_the_end([line[-1] for line in lines if line[-1].size == sizes[-1]], metric)
     if points:
-        ends = dict.fromkeys((min(points, key=points.get), max(points, key=points.get)))
+        ends = dict.fromkeys((min(points, key=points.__getitem__), max(points, key=points.__getitem__)))
         where = " to ".join(f"{short(float(f'{points[end][0]:.2g}'))} ({end})" for end in ends)
         several = "techniques become" if len(points) > 1 else "technique becomes"
         text += f"; {len(points)} {several} faster than NumPy between two measured sizes, "
@@ -203,8 +205,8 @@ def _drawn_metric(result: Result, metric: Metric) -> Metric:
     return Metric.RESIDENT if result.is_numpy else metric
 
 
-def _time(result: Result, metric: Metric) -> float | None:
-    return result.value(_drawn_metric(result, metric))
+def _time(result: Result, metric: Metric) -> float:
+    return _known(result.value(_drawn_metric(result, metric)))
 
 
 def roofline(results: Iterable[Result]) -> Chart | None:
@@ -217,12 +219,12 @@ def roofline(results: Iterable[Result]) -> Chart | None:
     ]
     if not found:
         return None
-    found.sort(key=lambda each: (each[1], each[0].workload, -each[0].rates.operations))
+    found.sort(key=lambda each: (each[1], each[0].workload, -_known(each[0].rates).operations))
     mine = [each for each, _ in found]
     intensities = {each.workload: intensity for each, intensity in found}
     copies: dict[str, list[float]] = {}
     for each in mine:
-        copies.setdefault(each.place, []).append(each.copy_bandwidth)
+        copies.setdefault(each.place, []).append(_known(each.copy_bandwidth))
 
     def draw(figure: "Figure") -> None:
         from matplotlib.lines import Line2D
@@ -242,13 +244,13 @@ def roofline(results: Iterable[Result]) -> Chart | None:
             colour = svg.colour(each.framework)
             face = colour if each.lane == "tuned" else "none"
             look: Style = {"color": colour, "markerfacecolor": face, "markersize": 6, "linestyle": ""}
-            axes.plot(intensity, each.rates.operations * 1e9, marker=shapes[each.workload], **look)
+            axes.plot(intensity, _known(each.rates).operations * 1e9, marker=shapes[each.workload], **look)
         ink: Style = {"color": INK, "linestyle": "", "markersize": 6}
         handles += [Line2D([], [], marker=shape, label=workload, **ink) for workload, shape in shapes.items()]
         for framework in sorted({each.framework for each in mine}, key=lambda name: (name != "NumPy", name)):
             handles.append(Line2D([], [], linewidth=4, color=svg.colour(framework), label=framework))
         handles.append(Line2D([], [], marker="o", markerfacecolor="none", label="hollow: idiomatic", **ink))
-        every_rate = [each.rates.operations * 1e9 for each in mine]
+        every_rate = [_known(each.rates).operations * 1e9 for each in mine]
         axes.set_xlim(low, high)
         axes.set_ylim(min(every_rate) / 4, max(every_rate) * 8)
         axes.set_xlabel("operations per byte that must be moved")
@@ -260,17 +262,19 @@ def roofline(results: Iterable[Result]) -> Chart | None:
 
     rows, records = [], []
     for each, intensity in found:
-        numbers = (digits(intensity), format.stale(each) + digits(each.rates.operations))
+        numbers = (digits(intensity), format.stale(each) + digits(_known(each.rates).operations))
         rows.append((Entry(f"{each.workload}, {each.label}"), *_words(each), *map(Entry, numbers)))
         records.append(_record("roofline", each, operations_per_byte=intensity))
     text = "Operations per second of the fastest: " + "; ".join(
-        f"{group[0].workload} {prefixed(group[0].rates.operations * 1e9)} with {_first_ones(group)},"
+        f"{group[0].workload} {prefixed(_known(group[0].rates).operations * 1e9)} with {_first_ones(group)},"
         f" at {digits(intensities[group[0].workload])} per byte"
         for group in grouped(mine, lambda each: each.workload)
     )
     title = "Operations per second over operations per byte at the largest size, below each device's copy bandwidth"
     head = ("workload, size", "technique", "lane", "on", "operations per byte", "Gop/s")
-    above = any(each.rates.operations > 1.1 * intensity * each.copy_bandwidth for each, intensity in found)
+    above = any(
+        _known(each.rates).operations > 1.1 * intensity * _known(each.copy_bandwidth) for each, intensity in found
+    )
     notes = [Entry("A point above its device's line: the arrays fit into a cache.", "note")] * above
     return chart(draw, 290, text, _table(title, mine, head, "llllrr", rows, records, notes))
 
@@ -278,7 +282,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
 def share_of_limit(results: Iterable[Result]) -> Chart | None:
     """Bars: the bandwidth of each technique as a percentage of a copy's on the same device, for workloads that are
     limited by memory, each at its largest size."""
-    found = [each for each in _largest(_measured(results)) if each.memory_bound and _share(each) is not None]
+    found = [each for each in _largest(_measured(results)) if each.memory_bound and each.rates and each.rates.share]
     if not found:
         return None
     found.sort(key=lambda each: (each.workload, -_share(each)))
@@ -293,7 +297,7 @@ def share_of_limit(results: Iterable[Result]) -> Chart | None:
         ]
     rows = []
     for each in found:
-        numbers = (tables.metric_entry(each, Metric.BANDWIDTH), Entry(digits(each.copy_bandwidth)))
+        numbers = (tables.metric_entry(each, Metric.BANDWIDTH), Entry(digits(_known(each.copy_bandwidth))))
         rows.append((Entry(each.workload), *_words(each), *numbers))
     records = [_record("share_of_limit", each) for each in found]
     text = "Highest percentage of a copy's bandwidth: " + "; ".join(
@@ -309,27 +313,27 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
     """Bars: the time to the first result in a fresh process, for one workload, split into its parts if they were
     measured."""
     started = {_named(each): each for each in results if each.value(Metric.FIRST)}
-    found = sorted(started.values(), key=lambda each: each.first.total)
+    found = sorted(started.values(), key=_first_s)
     if not found:
         return None
     drawn = _fewer(found)
-    parts = [part for part in STARTING if any(part in each.first.parts for each in found)]
+    parts = [part for part in STARTING if any(part in _known(each.first).parts for each in found)]
     panel = []
     for each in drawn:
-        known = each.first.parts
+        known = _known(each.first).parts
         pieces = [(known[part], piece) for part, piece in zip(parts, PIECES, strict=False) if part in known]
-        pieces = pieces or [(each.first.total, _lane_style(each))]
-        panel.append(Bar(_label(each, found), pieces, seconds(each.first.total)))
+        pieces = pieces or [(_first_s(each), _lane_style(each))]
+        panel.append(Bar(_label(each, found), pieces, seconds(_first_s(each))))
     rows, records = [], []
     for each in found:
-        known = {part: seconds(value) for part, value in each.first.parts.items()}
+        known = {part: seconds(value) for part, value in _known(each.first).parts.items()}
         entries = [Entry(known.get(part, UNKNOWN)) for part in parts]
         rows.append((*_words(each), tables.metric_entry(each, Metric.FIRST), *entries))
         records.append(_record("cold_start", each))
     first, last, name = found[0], found[-1], found[0].workload
-    text = f"The first result in a fresh process takes {seconds(first.first.total)} with {_named(first)}"
+    text = f"The first result in a fresh process takes {seconds(_first_s(first))} with {_named(first)}"
     if len(found) > 1:
-        text += f", and {seconds(last.first.total)} with {_named(last)}, the slowest of {len(found)}"
+        text += f", and {seconds(_first_s(last))} with {_named(last)}, the slowest of {len(found)}"
     title = f"{name}, first result in a fresh process with empty caches{_how_many(drawn, found)}"
     head = ("technique", "lane", "on", "first result", *(STARTING[part] for part in parts))
     legend = [(STARTING[part], piece) for part, piece in zip(parts, PIECES, strict=False)] or _lanes(drawn)
@@ -412,11 +416,22 @@ def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[float, floa
     crossing = line[0].crossings.get(metric)
     if crossing is None or crossing.size is None or crossing.everywhere:
         return None
-    for one, after in pairwise(line):
-        if one.size <= crossing.size <= after.size:
-            share = math.log(crossing.size / one.size) / math.log(after.size / one.size)
-            return crossing.size, one.value(metric) * (after.value(metric) / one.value(metric)) ** share
+    points: list[tuple[Any, float]] = [(each.size, _known(each.value(metric))) for each in line]
+    for (size, time), (next_size, next_time) in pairwise(points):
+        if size <= crossing.size <= next_size:
+            share = math.log(crossing.size / size) / math.log(next_size / size)
+            return crossing.size, time * (next_time / time) ** share
     return None
+
+
+def _known(value: T | None) -> T:
+    """What the results that are drawn were chosen for having."""
+    assert value is not None
+    return value
+
+
+def _first_s(result: Result) -> float:
+    return _known(result.first).total
 
 
 def _named(result: Result) -> str:
@@ -441,8 +456,8 @@ def _intensity(result: Result) -> float | None:
     return operations / moved if moved and operations else None
 
 
-def _share(result: Result) -> float | None:
-    return result.rates.share if result.rates else None
+def _share(result: Result) -> float:
+    return _known(_known(result.rates).share)
 
 
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
@@ -525,7 +540,7 @@ def _lanes(results: Iterable[Result]) -> list[tuple[str, Style]]:
     return [(lane, {"facecolor": colour}) for lane, colour in LANES.items() if lane in there]
 
 
-def _size_axis(axis: "Axis", sizes: Sequence[int], label: Callable[[int], str]) -> None:
+def _size_axis(axis: "Axis", sizes: Sequence[Any], label: Callable[[Any], str]) -> None:
     """The measured sizes, except those that do not fit beside the next one."""
     from matplotlib import ticker
 

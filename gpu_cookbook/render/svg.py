@@ -94,7 +94,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
     from matplotlib import rc_context, style
     from matplotlib.figure import Figure
 
-    look: dict[str, Any] = {
+    look: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": title,
         "text.parse_math": False,
