@@ -1,116 +1,41 @@
 """Charts: what is drawn is what was measured, as an element that any page can have."""
 
+import math
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from drawing import LARGE, SMALL, crossing, exactly, result, row, started, timed
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render import charts, html_page, report, tables
-from gpu_cookbook.run import scale
-
-SIZES = catalogue.workload_module("multiply").SIZES
-SMALL, LARGE = SIZES[0], SIZES[-1]
-
-
-def cell(technique, size=LARGE, resident=1.0, **more):
-    """One measured cell, as the store has it."""
-    gpu = technique not in ("numpy", "dask")
-    return {
-        "workload": "multiply",
-        "technique": technique,
-        "framework": {"numpy": "NumPy", "dask": "Dask"}.get(technique, "CuPy"),
-        "lane": "tuned" if technique.endswith("_tuned") else "idiomatic",
-        "math": "IEEE",
-        "machine": "box",
-        "commit": "0123456789abcdef0123",
-        "environment": "existing",
-        "device": "NVIDIA H200" if gpu else "Xeon, 16 cores",
-        "size": size,
-        "status": "ok",
-        "reason": None,
-        "stale": False,
-        "device_copy_bandwidth_gb_per_s": 4000.0 if gpu else 100.0,
-        "device_cache_bytes": 1000,
-        "resident_s": resident,
-        "resident_q1_s": resident,
-        "resident_q3_s": resident,
-        **more,
-    }
-
-
-def timed(technique, size=SMALL, device=1e-6, resident=3e-6, transfer=1e-5, **more):
-    times = {"device": device, "transfer": transfer}
-    spread = {f"{name}_{end}_s": value for name, value in times.items() for end in ("q1", "q3")}
-    return cell(technique, size, resident, **{f"{name}_s": value for name, value in times.items()}, **spread, **more)
-
-
-def crossing():
-    """NumPy, one that overtakes it between the two sizes, one that always and one that never does."""
-    cells = [cell("numpy", SMALL, 1e-5), cell("numpy", LARGE, 1e-1)]
-    cells += [cell("later", SMALL, 1e-4), cell("later", LARGE, 1e-3)]
-    cells += [cell("always", SMALL, 1e-6), cell("always", LARGE, 2e-3)]
-    return [*cells, cell("never", SMALL, 1e-4), cell("never", LARGE, 1.0)]
+from gpu_cookbook.render import charts, html_page, scaling_charts, svg
+from gpu_cookbook.results import Metric, Status, Timing, completed
+from gpu_cookbook.scaling import completed as completed_rows
 
 
 def every_chart():
     """One of each kind."""
-    starts = [cell(t, SMALL, first_result_s=s) for t, s in (("numpy", 0.1), ("a", 0.5))]
-    parted = [c | dict.fromkeys(charts_parts(), c["first_result_s"] / 4) for c in starts]
+    pair = (started("numpy", 0.1), started("a", 0.5))
+    parted = (started("numpy", 0.1, parted=True), started("a", 0.5, parted=True))
+    story = [row("dask", 1, 123.0, "core"), row("numba_cpu_tuned", 1, 8.59, "core")]
+    three = [result("numpy"), result("a", seconds=1e-2), result("a_tuned", seconds=8e-3)]
     return {
         "by_size": charts.by_size(crossing()),
-        "roofline": charts.roofline([cell("numpy"), cell("a", resident=1e-2), cell("a_tuned", resident=8e-3)]),
-        "share": charts.share_of_limit([cell("numpy"), cell("a", resident=1e-3), cell("a_tuned", resident=8e-4)]),
-        "cold": charts.cold_start(starts),
+        "roofline": charts.roofline(three),
+        "share": charts.share_of_limit(three),
+        "cold": charts.cold_start(pair),
         "parts": charts.cold_start(parted),
-        "costs": charts.costs([cell("numpy", SMALL, 1e-6), timed("a"), timed("a_tuned", resident=2e-6)]),
-        "bars": charts.bars(crossing(), [("by <hand> & $x$", "multiply", "later", LARGE, "resident")]),
-        "scaling": charts.scaling(scaled(), "GPU", "strong"),
-        "story": charts.story(told()),
+        "costs": charts.costs([result("numpy", SMALL, 1e-6), timed("a"), timed("a_tuned", seconds=2e-6)]),
+        "prepared": charts.costs([result("numpy", SMALL, 1e-6), timed("a", prepared=2e-6), timed("b")]),
+        "bars": charts.bars(crossing(), [("by <hand> & $x$", "multiply", "later", LARGE, Metric.RESIDENT)]),
+        "scaling": scaling_charts.scaling(
+            completed_rows([row("dask_cuda"), row("dask_cuda", 2, 0.6)]), "GPU", "strong"
+        ),
+        "story": scaling_charts.story(completed_rows(story)),
     }
-
-
-def charts_parts():
-    return [f"first_{part}_s" for part in ("import", "setup", "call", "download")]
-
-
-def scaled():
-    rows = []
-    for technique, times in (("dask_cuda", (1.0, 0.6)), ("cupy_threads_tuned", (0.5, 0.25))):
-        for workers, time in zip((1, 2), times, strict=True):
-            about = {"technique": technique, "framework": "Dask", "lane": "idiomatic", "kind": "GPU", "mode": "strong"}
-            about |= {"machine": "box", "commit": "0123456789", "date": "2026-11-21", "status": "ok", "mean": 11.0}
-            about |= {"size": 100_000, "chunk": 10_000, "time_s": time, "q1_s": time, "q3_s": time}
-            rows.append(about | {"workers": workers})
-    return scale.complete(rows)
-
-
-def told():
-    rows = []
-    for technique, lane, kind, times in (
-        ("dask", "idiomatic", "core", (123, 5.14)),
-        ("numba_cpu_tuned", "tuned", "core", (8.59, 0.287)),
-        ("dask_cuda_random_state", "idiomatic", "GPU", (1.09, 0.342)),
-        ("cupy_threads_tuned", "tuned", "GPU", (0.0099, 0.0029)),
-    ):
-        for workers, time in zip((1, 4), times, strict=True):
-            about = {"technique": technique, "framework": "Dask", "lane": lane, "kind": kind, "mode": "strong"}
-            about |= {"machine": "box", "commit": "0123456789", "date": "2026-11-21", "status": "ok", "mean": 11.0}
-            about |= {"size": 100_000, "chunk": 10_000, "time_s": time, "q1_s": time, "q3_s": time}
-            rows.append(
-                about
-                | {"workers": workers, "time_s": time, "q1_s": time, "q3_s": time, "mean": 11.0, "stale": workers == 4}
-            )
-    return scale.complete(rows)
-
-
-def test_the_story_has_both_columns_and_says_what_is_stale():
-    chart = charts.story(told())
-    assert chart.title == "The experiment, then and now. box, 01234567, 2026-11-21"
-    drawn = texts(chart)
-    assert {"1 core", "4 cores", "1 GPU", "4 GPUs", "123 s", "9.90 ms", "†342 ms", "†287 ms"} <= set(drawn)
-    assert "8.59 s to 2.90 ms" in chart.text and "123 s to 342 ms" in chart.text
-    assert charts.story([]) is None
 
 
 @pytest.fixture(scope="module")
@@ -126,115 +51,181 @@ def rows(chart):
     return {row[0].text: [entry.text for entry in row[1:]] for row in chart.table.rows}
 
 
+def records(chart):
+    return {record["technique"]: record for record in chart.table.records}
+
+
 # ---- The numbers.
 
 
-def test_the_table_has_the_cells_times_with_all_digits_in_the_records():
-    cells = [
-        cell("numpy", SMALL, 1.23456e-5),
-        cell("numpy", LARGE, 0.1),
-        cell("a", SMALL, 2e-5),
-        cell("a", LARGE, 2e-3),
-    ]
-    chart = charts.by_size(cells)
-    got = {(record["technique"], record["size"]): record["value_s"] for record in chart.table.records}
-    assert got == {(c["technique"], c["size"]): c["resident_s"] for c in cells}
+def test_the_table_has_the_times_of_the_results_with_all_digits_in_the_records():
+    times = {("numpy", SMALL): 1.23456e-5, ("numpy", LARGE): 0.1, ("a", SMALL): 2e-5, ("a", LARGE): 2e-3}
+    chart = charts.by_size([result(*key, time) for key, time in times.items()])
+    assert {(record["technique"], record["size"]): record["value_s"] for record in chart.table.records} == times
     assert rows(chart)["numpy"][2:4] == ["12.3 µs", "100 ms"]
     assert list(rows(chart)) == ["a", "numpy"]  # the fastest at the largest size first
 
 
-def test_who_begins_to_beat_numpy_between_two_sizes_has_a_ring_there():
+def test_a_record_says_what_the_result_is_and_where_it_comes_from(drawn):
+    about = {"machine": "box", "commit": "0123456789abcdef0123", "device": "NVIDIA H200", "workload": "multiply"}
+    about |= {"technique": "a", "framework": "CuPy", "lane": "idiomatic"}
+    for name in ("roofline", "share", "cold", "parts", "costs"):
+        assert records(drawn[name])["a"].items() >= about.items()
+        assert {"table", "environment", "size"} <= records(drawn[name])["a"].keys()
+
+
+def test_a_technique_names_its_recipe_in_the_table(drawn):
+    found = {entry.recipe for row in drawn["share"].table.rows for entry in row if entry.recipe}
+    assert found == {("multiply", "numpy"), ("multiply", "a"), ("multiply", "a_tuned")}
+
+
+def test_a_chart_of_one_workload_says_which(drawn):
+    found = {name: (chart.workload, chart.table.workload) for name, chart in drawn.items()}
+    assert all(found[name] == ("multiply",) * 2 for name in ("by_size", "cold", "parts", "costs", "prepared"))
+    assert all(found[name] == (None, None) for name in ("roofline", "share", "bars", "story"))
+    assert found["scaling"] == ("random_subset_mean",) * 2
+
+
+def test_what_becomes_faster_than_numpy_between_two_sizes_has_a_ring_there():
     chart = charts.by_size(crossing())
-    (expected,) = {
-        c["beats_numpy_from_size_resident"] for c in report.complete(crossing()) if c["technique"] == "later"
-    }
+    (expected,) = {each.crossings[Metric.RESIDENT].size for each in completed(crossing()) if each.technique == "later"}
     begins = {record["technique"]: record["beats_numpy_from_size"] for record in chart.table.records}
     assert begins == {"later": expected, "always": SMALL, "never": None, "numpy": None}
     assert SMALL < expected < LARGE
-    assert "beat it between the measured sizes: 1, from" in chart.text and "(later)" in chart.text
-    assert "begins to beat NumPy" in texts(chart)
+    assert "1 technique becomes faster than NumPy between two measured sizes, at" in chart.text
+    assert "(later)" in chart.text
+    assert "becomes faster than NumPy" in texts(chart)
     assert [rows(chart)[name][-1][:1] for name in ("later", "always", "never", "numpy")] == ["≈", "≤", ">", ""]
 
 
 @pytest.mark.parametrize("left", [("numpy", "always"), ("numpy", "never"), ("later", "never")])
 def test_without_such_a_size_there_is_no_ring(left):
-    chart = charts.by_size([c for c in crossing() if c["technique"] in left])
-    assert "begins to beat NumPy" not in texts(chart) and "beginning to beat" not in chart.text
+    chart = charts.by_size([each for each in crossing() if each.technique in left])
+    assert "becomes faster than NumPy" not in texts(chart) and "faster than NumPy" not in chart.text
 
 
 def test_the_ring_lies_on_both_lines():
-    later = [c for c in report.complete(crossing()) if c["technique"] == "later"]
-    size, time = charts._begins(later, "resident", lambda c: c["resident_s"])
-    share = charts.math.log(size / SMALL) / charts.math.log(LARGE / SMALL)
+    later = [each for each in completed(crossing()) if each.technique == "later"]
+    size, time = charts.overtakes_numpy(later, Metric.RESIDENT)
+    share = math.log(size / SMALL) / math.log(LARGE / SMALL)
     assert time == pytest.approx(1e-5 * (1e-1 / 1e-5) ** share, rel=1e-3)  # NumPy's there
 
 
-def test_what_beats_numpy_on_a_cpu_is_ringed_too():
+def test_what_becomes_faster_than_numpy_on_a_cpu_is_ringed_too():
     """As the table beside it says."""
-    cells = [c for c in crossing() if c["technique"] == "numpy"]
-    cells += [cell("dask", SMALL, 1e-4), cell("dask", LARGE, 1e-3)]
-    chart = charts.by_size(cells)
-    assert "begins to beat NumPy" in texts(chart)
+    numpy = [each for each in crossing() if each.technique == "numpy"]
+    chart = charts.by_size([*numpy, result("dask", SMALL, 1e-4), result("dask", LARGE, 5e-2)])
+    assert "becomes faster than NumPy" in texts(chart)
     assert rows(chart)["dask"][-1].startswith("≈")
 
 
+def numpy_lines(**changes):
+    return [result("numpy", size, time, **changes) for size, time in ((SMALL, 1e-5), (LARGE, 0.1))]
+
+
 def test_with_transfers_numpys_resident_time_ties_with_no_other():
-    near = {"transfer_q1_s": 0.09, "transfer_q3_s": 0.12}
-    cells = [cell("numpy", n, t) for n, t in ((SMALL, 1e-5), (LARGE, 0.1))]
-    cells += [timed("a", n, transfer=0.11) | near for n in (SMALL, LARGE)]
-    assert "the fastest of 2: numpy, resident, 100 ms" in charts.by_size(cells, "transfer").text
+    near = {Metric.RESIDENT: exactly(1e-3), Metric.TRANSFER: Timing(0.11, 0.09, 0.12)}
+    mine = [replace(result("a", size, 1e-3), timings=near) for size in (SMALL, LARGE)]
+    assert "the fastest of 2: numpy, resident, 100 ms" in charts.by_size([*numpy_lines(), *mine], Metric.TRANSFER).text
 
 
 def test_numpys_line_with_transfer_is_the_resident_one():
-    cells = [cell("numpy", n, t, transfer_s=9.0) for n, t in ((SMALL, 1e-5), (LARGE, 0.1))]
-    assert charts.by_size(cells, "transfer") is None  # there is nothing to compare
-    cells += [timed("a", n, transfer=t) for n, t in ((SMALL, 1e-4), (LARGE, 0.01))]
-    assert rows(charts.by_size(cells, "transfer"))["numpy"][2:4] == ["10.0 µs", "100 ms"]
-    assert rows(charts.by_size(cells, "transfer"))["a"][2:4] == ["100 µs", "10.0 ms"]
+    numpy = numpy_lines(transfer=9.0)
+    assert charts.by_size(numpy, Metric.TRANSFER) is None  # there is nothing to compare
+    mine = [result("a", size, time / 2, transfer=time) for size, time in ((SMALL, 1e-4), (LARGE, 0.01))]
+    found = rows(charts.by_size([*numpy, *mine], Metric.TRANSFER))
+    assert found["numpy"][2:4] == ["10.0 µs", "100 ms"]
+    assert found["a"][2:4] == ["100 µs", "10.0 ms"]
+
+
+def test_prepared_times_are_drawn_beside_numpys_resident_one():
+    """No speedup is computed of them, and so there is no ring and no column for it."""
+    assert charts.by_size(crossing(), Metric.PREPARED) is None
+    mine = [result("a", size, 2 * time, prepared=time) for size, time in ((SMALL, 1e-4), (LARGE, 0.01))]
+    chart = charts.by_size([*crossing(), *mine], Metric.PREPARED)
+    assert {name: found[2:] for name, found in rows(chart).items()} == {
+        "a": ["100 µs", "10.0 ms"],
+        "numpy": ["10.0 µs", "100 ms"],
+    }
+    assert "the fastest of 2: a, 10.0 ms; NumPy, resident, takes 100 ms" in chart.text
+    assert chart.title.startswith("multiply, prepared: time over size") and "faster than NumPy" not in "".join(
+        texts(chart)
+    )
 
 
 def test_of_many_the_fastest_of_each_framework_and_lane_is_drawn_and_the_table_has_all():
     names = [f"cupy_{n}" for n in range(charts.MANY + 1)]
-    cells = [cell(name, size, n + 1.0) for n, name in enumerate(names) for size in (SMALL, LARGE)]
-    cells += [cell("numpy", size, 50.0) for size in (SMALL, LARGE)]
-    chart = charts.by_size(cells)
+    found = [result(name, size, n + 1.0) for n, name in enumerate(names) for size in (SMALL, LARGE)]
+    chart = charts.by_size([*found, *(result("numpy", size, 50.0) for size in (SMALL, LARGE))])
     assert f"the fastest of each framework and lane (2 of {len(names) + 1})" in chart.title
     assert set(rows(chart)) == {*names, "numpy"}
     assert [text for text in texts(chart) if text in (*names, "numpy")] == ["cupy_0", "numpy"]
 
 
+def test_results_of_two_environments_have_a_line_each():
+    other = [replace(each, environment="other") for each in crossing() if each.technique != "always"]
+    chart = charts.by_size([*crossing(), *other])
+    assert {"numpy", "numpy (other)", "later", "later (other)"} <= set(rows(chart))
+    assert "2 techniques become faster than NumPy" in chart.text
+
+
 def test_the_share_is_that_of_the_tables_and_only_where_memory_limits():
-    cells = [cell("a", resident=1e-3), cell("a_tuned", resident=8e-4)]
-    shares = {c["technique"]: tables.bandwidth_of(c)["copy_bandwidth_percent"] for c in cells}
-    matmul = cell("a", 4096, workload="matmul", copy_bandwidth_percent=2.0)
-    chart = charts.share_of_limit([*cells, matmul])
-    assert {r["technique"]: r["copy_bandwidth_percent"] for r in chart.table.records} == shares
+    found = [result("a", seconds=1e-3), result("a_tuned", seconds=8e-4)]
+    moved = catalogue.workload_module("multiply").bytes_moved(LARGE)
+    shares = {"a": 100 * moved / 1e-3 / 1e9 / 4000, "a_tuned": 100 * moved / 8e-4 / 1e9 / 4000}
+    matmul = result("a", 4096, workload="matmul")
+    assert matmul.rates.share is not None
+    chart = charts.share_of_limit([*found, matmul])
+    assert {name: record["copy_bandwidth_percent"] for name, record in records(chart).items()} == pytest.approx(shares)
     assert [text for text in texts(chart) if text.endswith("%")] == [
-        f"{s:.0f} %" for s in sorted(shares.values())[::-1]
+        f"{share:.0f} %" for share in sorted(shares.values())[::-1]
     ]
     assert charts.share_of_limit([matmul]) is None
-    assert charts.share_of_limit([cell("a", device_cache_bytes=2**60)]) is None  # all of it is in the cache
+    assert charts.share_of_limit([result("a", cache_bytes=2**60)]) is None  # all of it is in the cache
 
 
-def test_the_roofline_has_a_line_a_device_and_what_each_technique_does(drawn):
+def test_the_roofline_has_a_line_per_device_and_a_point_per_technique(drawn):
     workload = catalogue.workload_module("multiply")
-    records = {record["technique"]: record for record in drawn["roofline"].table.records}
-    assert records["a"]["operations_g_per_s"] == workload.operations(LARGE) / 1e-2 / 1e9
-    assert records["a"]["operations_per_byte"] == workload.operations(LARGE) / workload.bytes_moved(LARGE)
+    mine = records(drawn["roofline"])["a"]
+    assert mine["operations_g_per_s"] == workload.operations(LARGE) / 1e-2 / 1e9
+    assert mine["operations_per_byte"] == workload.operations(LARGE) / workload.bytes_moved(LARGE)
+    assert mine["device_copy_bandwidth_gb_per_s"] == 4000
     assert {"NVIDIA H200: 4,000 GB/s", "CPU: 100 GB/s"} <= set(texts(drawn["roofline"]))
-    assert charts.roofline([cell("a", 100, workload="random_subset_mean")]) is None  # it moves no bytes
+    assert charts.roofline([result("a", 100, workload="random_subset_mean")]) is None  # it moves no bytes
 
 
-def test_a_call_costs_its_pieces():
-    chart = charts.costs([cell("numpy", SMALL, 1e-6), timed("a"), timed("a", LARGE), timed("b", device=4e-6)])
-    one, two, numpy = (next(r for r in chart.table.records if r["technique"] == name) for name in ("a", "b", "numpy"))
+def test_a_call_costs_its_parts():
+    large = timed("a", LARGE, 3e-3, device=1e-3, transfer=1e-2)
+    chart = charts.costs([result("numpy", SMALL, 1e-6), timed("a"), large, timed("b", device=4e-6)])
+    one, two, numpy = (records(chart)[name] for name in ("a", "b", "numpy"))
     assert (one["own_s"], one["launch_s"], one["transfers_s"]) == pytest.approx((1e-6, 2e-6, 7e-6))
     assert (two["own_s"], two["launch_s"], two["device_s"]) == (3e-6, 0, 4e-6)  # longer with a full queue
     assert numpy["total_s"] == 1e-6 and "own_s" not in numpy
     assert {record["size"] for record in chart.table.records} == {SMALL}
     assert list(rows(chart)) == ["numpy", "a", "b"]
-    assert charts.costs([cell("numpy"), cell("a")]) is None  # no device's clock
+    assert charts.SAVED not in (*chart.table.head, *texts(chart)) and "prepared" not in chart.table.head
+    assert charts.costs([result("numpy"), result("a")]) is None  # no device's clock
     assert charts.costs([timed("a")], LARGE) is None
+
+
+def test_what_prepared_saves_is_a_part_of_the_launch(drawn):
+    chart = drawn["prepared"]
+    mine, other = records(chart)["a"], records(chart)["b"]
+    assert (mine["launch_s"], mine["saved_s"], mine["total_s"]) == pytest.approx((2e-6, 1e-6, 1e-5))
+    assert (other["launch_s"], other["total_s"]) == pytest.approx((2e-6, 1e-5)) and "saved_s" not in other
+    at = [chart.table.head.index(name) - 1 for name in (charts.LAUNCH, charts.SAVED, "prepared")]
+    assert [rows(chart)["a"][column] for column in at] == ["2.00 µs", "1.00 µs", "2.00 µs"]
+    assert [rows(chart)["b"][column] for column in at] == ["2.00 µs", "–", "–"]
+    assert charts.SAVED in texts(chart)
+    pieces = charts.Cost.of(timed("a", prepared=2e-6)).pieces
+    assert [value for value, _ in pieces] == pytest.approx([1e-6, 1e-6, 1e-6, 7e-6])
+
+
+@pytest.mark.parametrize(("prepared", "saved"), [(5e-6, 0), (0.5e-6, 2e-6)])
+def test_prepared_saves_at_most_the_launch_and_never_less_than_nothing(prepared, saved):
+    cost = charts.Cost.of(timed("a", prepared=prepared))
+    assert cost.parts[charts.SAVED] == pytest.approx(saved)
+    assert all(value >= 0 for value, _ in cost.pieces) and cost.total == pytest.approx(1e-5)
 
 
 def test_a_bar_that_would_take_all_the_room_is_cut_and_says_so():
@@ -249,39 +240,45 @@ def test_the_first_result_has_its_parts_where_they_are_measured(drawn):
     assert [record["first_result_s"] for record in drawn["cold"].table.records] == [0.1, 0.5]
     assert drawn["parts"].table.head[4:] == tuple(charts.STARTING.values())
     assert rows(drawn["parts"])["a"][2:] == ["500 ms"] + ["125 ms"] * 4
+    assert records(drawn["parts"])["a"]["first_import_s"] == 0.125
     assert set(charts.STARTING.values()) <= set(texts(drawn["parts"]))
 
 
 def test_bars_are_sorted_and_have_their_values_beside_them():
-    picks = [("slow", "multiply", "numpy", LARGE, "resident"), ("fast", "multiply", "later", LARGE, "resident")]
-    chart = charts.bars(crossing(), [*picks, ("none", "multiply", "cupy", LARGE, "resident")])
+    slow, fast, none = (
+        (name, "multiply", technique, LARGE, Metric.RESIDENT)
+        for name, technique in (("slow", "numpy"), ("fast", "later"), ("none", "cupy"))
+    )
+    chart = charts.bars(crossing(), [slow, fast, none])
     assert texts(chart)[:4] == ["fast", "slow", "1.00 ms", "100 ms"]
     assert [record["value_s"] for record in chart.table.records] == [1e-3, 1e-1]
-    assert charts.bars(crossing(), [("none", "multiply", "cupy", LARGE, "resident")]) is None
-    with pytest.raises(ValueError, match="of one unit, not of value_gb_per_s, value_s"):
-        charts.bars(crossing(), [picks[0], ("b", "multiply", "later", LARGE, "bandwidth")])
-
-
-def test_scaling_has_the_speedups(drawn):
-    chart = drawn["scaling"]
-    assert [record["speedup_x"] for record in chart.table.records] == [1, 2, 1, pytest.approx(1 / 0.6)]
-    assert rows(chart)["cupy_threads_tuned, 100,000²"] == ["idiomatic", "1.00 × (500 ms)", "2.00 × (250 ms)"]
-    assert "ideal" in texts(chart) and "2.00 times" in chart.text
-    assert charts.scaling(scaled(), "core", "strong") is charts.scaling(scaled(), "GPU", "weak") is None
-    assert charts.scaling([row for row in scaled() if row["workers"] == 1], "GPU", "strong") is None
+    assert [record["figure"] for record in chart.table.records] == ["resident"] * 2
+    assert charts.bars(crossing(), [none]) is None
+    rate = (*fast[:-1], Metric.BANDWIDTH)
+    with pytest.raises(ValueError, match="must have the same unit, not gb_per_s and s"):
+        charts.bars(crossing(), [slow, rate])
+    rates = charts.bars(crossing(), [(*slow[:-1], Metric.BANDWIDTH), rate])
+    assert texts(rates)[:4] == ["fast", "slow", "3,220 GB/s", "32.2 GB/s"]  # more is better
+    memory = charts.bars([result("a", peak_memory=3 * 2**29)], [("mine", "multiply", "a", LARGE, Metric.MEMORY)])
+    assert texts(memory)[:2] == ["mine", "1.50 GiB"]
+    assert [record["value_bytes"] for record in memory.table.records] == [3 * 2**29]
 
 
 def test_what_failed_and_what_is_missing_is_left_out():
-    failed = [cell("bad", size, None, **{"status": "failed", "reason": "wrong"}) for size in (SMALL, LARGE)]
+    failed = [
+        replace(result("bad", size), timings={}, rates=None, status=Status.FAILED, reason="wrong")
+        for size in (SMALL, LARGE)
+    ]
     assert set(rows(charts.by_size([*crossing(), *failed]))) == {"numpy", "later", "always", "never"}
     for chart in (charts.by_size, charts.roofline, charts.share_of_limit, charts.cold_start, charts.costs):
         assert chart(failed) is None and chart([]) is None
-    assert charts.by_size([cell("numpy"), cell("a")]) is None  # one size is no line
+    assert charts.by_size([result("numpy"), result("a")]) is None  # one size is no line
 
 
-def test_stale_figures_are_marked():
-    chart = charts.by_size([c | {"stale": True} for c in crossing()])
-    assert rows(chart)["numpy"][2].startswith("†") and "† stale" in chart.table.notes[0].text
+def test_stale_results_are_marked():
+    chart = charts.by_size([replace(each, origin=replace(each.origin, stale=True)) for each in crossing()])
+    assert rows(chart)["numpy"][2].startswith("†") and chart.table.notes[0].text.startswith("† ")
+    assert not charts.by_size(crossing()).table.notes
 
 
 # ---- The element.
@@ -299,7 +296,7 @@ def test_each_is_an_image_with_a_name_and_a_sentence(drawn):
 
 
 def test_each_number_beside_a_bar_is_in_its_table(drawn):
-    for name in ("cold", "parts", "costs", "bars"):
+    for name in ("cold", "parts", "costs", "prepared", "bars"):
         words = {entry.text for row in drawn[name].table.rows for entry in row}
         numbers = [text for text in texts(drawn[name]) if re.search(r"\d (s|ms|µs)$", text)]
         assert numbers and set(numbers) <= words
@@ -329,14 +326,14 @@ def test_the_page_gives_the_ink_and_every_colour_is_seen_on_white_and_on_black(d
 
     for chart in drawn.values():
         found = set(re.findall(r"#[0-9a-f]{6}\b", chart.svg))
-        assert "currentColor" in chart.svg and found <= set(charts.COLOURS)
+        assert "currentColor" in chart.svg and found <= set(svg.COLOURS)
         fills = {re.search(r"fill: (\w+)", text) for text in re.findall(r"<text [^>]*>", chart.svg)}
         assert {fill[1] for fill in fills if fill} == {"currentColor"} and None not in fills
-    for colour in charts.COLOURS:
+    for colour in svg.COLOURS:
         assert 1.05 / (light(colour) + 0.05) >= 3 and (light(colour) + 0.05) / (light("#131416") + 0.05) >= 3
 
 
-def test_the_same_cells_give_the_same_charts_whatever_matplotlib_is_set_to(drawn):
+def test_the_same_results_give_the_same_charts_whatever_matplotlib_is_set_to(drawn):
     import matplotlib
 
     with matplotlib.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.fonttype": "path"}):
@@ -350,8 +347,6 @@ def test_names_are_escaped(drawn):
 
 
 def test_listing_does_not_import_matplotlib():
-    import subprocess
-    import sys
-
-    code = "import sys, gpu_cookbook.cli, gpu_cookbook.render.charts; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, gpu_cookbook.cli, gpu_cookbook.render.charts, gpu_cookbook.render.scaling_charts; "
+    code += "sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -1,0 +1,178 @@
+"""How every chart looks, and how a drawing becomes an SVG element that any page can have."""
+
+import hashlib
+import io
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.render.format import unit_of
+from gpu_cookbook.results import Result
+from gpu_cookbook.scaling import Row
+
+if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+WIDTH = 400  # points. A phone is about as many pixels wide, so the text keeps the size in which it is drawn
+MOST_WIDTH = "38rem"  # a wider drawing would only make its text larger than the page's own
+INK = "#010203"  # stands for the page's text colour in what matplotlib writes
+# Each has a contrast of 3:1 or more on white and on #131416.
+COLOURS = (
+    *("#2f7de1", "#dd6b10", "#1f9d55", "#c2459b", "#8b62dd"),
+    *("#0b98a5", "#d64545", "#8a8a12", "#a36b45", "#7586a0"),
+)
+MARKERS = "os^Dv*PXph<>d"
+LANES = {"tuned": COLOURS[0], "idiomatic": COLOURS[1]}
+
+Draw = Callable[["Figure"], None]
+Style = dict[str, Any]  # keywords of matplotlib
+
+
+# ---- The look.
+
+
+@cache
+def _frameworks() -> list[str]:
+    return sorted({recipe.framework for recipe in catalogue.recipes()} - {"NumPy"})
+
+
+def colour(framework: str) -> str:
+    """The same in every chart."""
+    if framework == "NumPy":
+        return INK
+    known = _frameworks()
+    return COLOURS[(known.index(framework) if framework in known else len(known)) % len(COLOURS)]
+
+
+def line_style(each: Result | Row, number: int) -> Style:
+    """The style of the line with this number: its colour is the framework's, and dashes are the idiomatic lane's."""
+    if each.technique == "numpy":
+        return {"color": INK, "linewidth": 2.6, "marker": "o", "markersize": 5, "zorder": 4}
+    return {
+        "color": colour(each.framework),
+        "linestyle": "-" if each.lane == "tuned" else (0, (4, 2)),
+        "linewidth": 1.4,
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 4.5,
+    }
+
+
+def time_axis(axis: "Axis") -> None:
+    """A tick at each power of ten, with its unit."""
+    from matplotlib import ticker
+
+    def word(value: float, _: float) -> str:
+        unit, scale = unit_of(value)
+        return f"{value / scale:.3g} {unit}"
+
+    axis.set_major_locator(ticker.LogLocator(numticks=12))
+    axis.set_major_formatter(word)
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+def legend(figure: "Figure", handles: Sequence[Any]) -> None:
+    """Below the drawing, in as many columns as its width has room for."""
+    if not handles:
+        return
+    labels = [handle.get_label() for handle in handles]
+    columns = max(1, min(4, int(WIDTH // (5.2 * max(map(len, labels)) + 36))))
+    figure.legend(
+        handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9, handlelength=2.6,
+        borderpad=0.2, labelspacing=0.3, columnspacing=1, borderaxespad=0,
+    )  # fmt: skip
+
+
+# ---- The element.
+
+
+def render(draw: Draw, height: float, title: str, text: str) -> str:
+    """What ``draw`` draws, as an element. ``height``: in points, without the legend."""
+    from matplotlib import rc_context, style
+    from matplotlib.figure import Figure
+
+    look: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": title,
+        "text.parse_math": False,
+        "font.size": 10,
+        "axes.titlesize": 10,
+        "axes.labelsize": 10,
+        "axes.grid": True,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "grid.alpha": 0.15,
+        "hatch.linewidth": 0.6,
+        "legend.labelcolor": INK,
+    }
+    look |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "grid.color", "axes.titlecolor"), INK)
+    look |= dict.fromkeys(("xtick.color", "ytick.color", "hatch.color"), INK)
+    look |= dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+    file = io.StringIO()
+    with style.context("default"), rc_context(look):
+        figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
+        draw(figure)
+        if figure.legends:  # its height must be added: it is not part of what is drawn
+            box = figure.legends[0].get_window_extent()
+            figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
+        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return inline(file.getvalue(), title, text)
+
+
+def inline(written: str, title: str, text: str) -> str:
+    """matplotlib's file as an element for a page: its ids are unique, and its font and its text colour are the page's.
+    ``text`` describes the drawing in a sentence."""
+    root = ElementTree.fromstring(written)
+    prefix = f"c{hashlib.sha256(f'{title}{written}'.encode()).hexdigest()[:10]}-"
+    used = set(re.findall(r'(?:url\(|href=")#([^")]+)', written))
+    for parent in list(root.iter()):
+        parent.tag = parent.tag.rpartition("}")[2]
+        parent.tail = None
+        parent.text = parent.text if parent.tag == "text" else None
+        for child in list(parent):
+            if child.tag.rpartition("}")[2] in ("style", "metadata"):
+                parent.remove(child)
+        for key, value in list(parent.attrib.items()):
+            value = re.sub(r"-?\d+\.\d{3,}", _rounded, " ".join(value.split()))
+            value = re.sub(r" ?font-family: [^;]*;", "", value).replace(INK, "currentColor")
+            value = re.sub(r"(^|url\()#", rf"\1#{prefix}", value) if "#" in value and _refers(key, value) else value
+            del parent.attrib[key]
+            if key != "id":
+                parent.set(key.rpartition("}")[2], value)
+            elif value in used:
+                parent.set(key, prefix + value)
+    flatten(root)
+    view = root.get("viewBox", "")
+    root.attrib.clear()
+    # The two properties that matplotlib sets for everything in a style element are set here and inherited: such an
+    # element would set them for the whole page.
+    look = f"max-width: {MOST_WIDTH}; height: auto; stroke-linejoin: round; stroke-linecap: butt"
+    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "width": "100%", "style": look}
+    root.attrib |= {"role": "img", "aria-label": text, "font-family": "inherit"}
+    name = ElementTree.Element("title")
+    name.text = title
+    root.insert(0, name)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def flatten(element: ElementTree.Element) -> None:
+    """Removes groups that no longer group anything: they are half of the text."""
+    children = []
+    for child in element:
+        flatten(child)
+        if child.tag in ("g", "defs") and not child.attrib and (child.tag == "g" or not len(child)):
+            children += list(child)
+        else:
+            children.append(child)
+    element[:] = children
+
+
+def _refers(key: str, value: str) -> bool:
+    return key.rpartition("}")[2] == "href" or "url(#" in value
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
