@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 
-# Two at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one at a time:
+# Two files at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one test:
 # they look at how much of its memory is free and who uses it.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
 
 .PHONY: help compare bench check list doctor docs test test-slow test-all lint clean
 

@@ -115,6 +115,19 @@ def clone(repository, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """One for all: Playwright's are not started beside each other in one process."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield chromium
+        chromium.close()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """Only what this machine lacks may skip a test: for any other reason it fails."""

@@ -153,9 +153,6 @@ def test_strict_takes_no_skipped_recipe():
     cookbook("check", "multiply", "-t", "cupy", "--strict", code=1 if skipped else 0)
 
 
-measured_once = pytest.mark.xdist_group("compared")
-
-
 @pytest.fixture(scope="module")
 def compared():
     """One comparison, as JSON."""
@@ -166,13 +163,11 @@ def compared():
     return json.loads(out)
 
 
-@measured_once
 def test_compare_adds_numpy_and_measures_every_size(compared):
     keys = [(row["technique"], row["size"]) for row in compared]
     assert keys == [(t, s) for t in ("numpy", "pycuda", "pyopencl") for s in (1000, 10_000)]
 
 
-@measured_once
 def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared):
     for row in compared:
         for field in ("workload", "technique", "framework", "lane", "device", "size", "status", "reason"):
@@ -185,7 +180,6 @@ def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared
             assert "resident_s" not in row
 
 
-@measured_once
 def test_compare_gives_speedups_over_numpy(compared):
     base = {row["size"]: row["resident_s"] for row in compared if row["technique"] == "numpy"}
     for row in compared:
@@ -203,7 +197,6 @@ def test_a_busy_machine_is_named():
     assert re.match(r"Other programs keep \d\.\d cores busy", err)
 
 
-@measured_once
 def test_first_result_is_the_sum_of_its_parts(compared):
     for row in compared:
         if row["status"] == "ok" and row["size"] == 1000:

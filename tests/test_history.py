@@ -15,7 +15,7 @@ from pathlib import Path
 
 import asv
 import pytest
-from conftest import CHROMIUM, HANG, in_browser
+from conftest import HANG, in_browser
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -113,8 +113,7 @@ def test_a_clone_without_its_history_says_so(history, monkeypatch, tmp_path, cap
 
 
 @in_browser
-def test_a_browser_without_a_network_draws_the_lines(tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def test_a_browser_without_a_network_draws_the_lines(browser, tmp_path):
     results = {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").rglob("*.json*")}
     script = [sys.executable, ROOT / "docs" / "history.py", tmp_path / "history"]
     done = subprocess.run(script, capture_output=True, text=True)
@@ -131,41 +130,39 @@ def test_a_browser_without_a_network_draws_the_lines(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     here = f"http://127.0.0.1:{server.server_port}/"
     faults = []
-    with sync_api.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 2400})  # the grid draws what is in view
-        page.set_default_timeout(1_000 * HANG)
+    page = browser.new_page(viewport={"width": 1280, "height": 2400})  # the grid draws what is in view
+    page.set_default_timeout(1_000 * HANG)
 
-        def only_here(route):
-            if route.request.url.startswith(here):
-                return route.continue_()
-            faults.append(f"asked for {route.request.url}")
-            return route.abort()
+    def only_here(route):
+        if route.request.url.startswith(here):
+            return route.continue_()
+        faults.append(f"asked for {route.request.url}")
+        return route.abort()
 
-        page.route("**/*", only_here)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and faults.append(message.text))
-        page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} {answer.url}"))
+    page.route("**/*", only_here)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
+    page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} {answer.url}"))
 
-        def show(fragment, shown):
-            page.goto(f"{here}history/index.html#{fragment}")
-            page.locator(f"{shown} >> visible=true").first.wait_for()
-            page.wait_for_load_state("networkidle")
+    def show(fragment, shown):
+        page.goto(f"{here}history/index.html#{fragment}")
+        page.locator(f"{shown} >> visible=true").first.wait_for()
+        page.wait_for_load_state("networkidle")
 
-        show("/", "canvas.flot-base")
-        page.wait_for_function(DRAWN, arg=plots)
-        assert not page.get_by_text("track_conditions").count()
-        show("/summarylist", "td >> text=/[0-9](ms|μs|s|ns)$/")
-        page.locator("th:has-text('Value') >> visible=true").click()  # sorts
-        show("/regressions", "#regressions-body td a")
-        show(index["show_commit_url"].removeprefix("#") + "0123456789abcdef", "canvas.flot-base")
-        show(GRAPH, "canvas.flot-base")
-        page.wait_for_function(DRAWN, arg=2)  # the lines, and the overview below them
-        page.locator("#log-scale").click()
-        show(f"{GRAPH}?x-axis=technique", "canvas.flot-base")
-        page.wait_for_function(DRAWN, arg=1)  # bars have no overview
-        page.locator("#project-name >> text='GPU Cookbook'").click()
-        page.get_by_text("the site").wait_for()
-        browser.close()
+    show("/", "canvas.flot-base")
+    page.wait_for_function(DRAWN, arg=plots)
+    assert not page.get_by_text("track_conditions").count()
+    show("/summarylist", "td >> text=/[0-9](ms|μs|s|ns)$/")
+    page.locator("th:has-text('Value') >> visible=true").click()  # sorts
+    show("/regressions", "#regressions-body td a")
+    show(index["show_commit_url"].removeprefix("#") + "0123456789abcdef", "canvas.flot-base")
+    show(GRAPH, "canvas.flot-base")
+    page.wait_for_function(DRAWN, arg=2)  # the lines, and the overview below them
+    page.locator("#log-scale").click()
+    show(f"{GRAPH}?x-axis=technique", "canvas.flot-base")
+    page.wait_for_function(DRAWN, arg=1)  # bars have no overview
+    page.locator("#project-name >> text='GPU Cookbook'").click()
+    page.get_by_text("the site").wait_for()
+    page.close()
     server.shutdown()
     assert not faults

@@ -23,7 +23,7 @@ from scaling import HERE, OURS, Run, at_work, command, cookbook, marked, rows_of
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import runner, scale
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("clusters")]
+pytestmark = pytest.mark.slow
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 RECIPES = [r for r in catalogue.choose(["random_subset_mean"]) if r.runs_on == "CPU"]
 NO_OTHER = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -52,9 +52,11 @@ def scaled():
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        out, err = run.end()
-        done.set()
-        watcher.join()
+        try:
+            out, err = run.end()
+        finally:
+            done.set()
+            watcher.join()
         left = run.family()
     order = [(r.technique, n) for r in RECIPES for n in ((1,) if r.technique == "numpy" else (1, 2))]
     assert len(order) == len(seen)

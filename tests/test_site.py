@@ -17,13 +17,12 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
-from conftest import CHROMIUM, HANG, git, in_browser
+from conftest import HANG, git, in_browser
 
 from gpu_cookbook import catalogue, show
 from gpu_cookbook.render.format import digits
 from gpu_cookbook.store import asv_files as store
 
-pytestmark = pytest.mark.xdist_group("site")  # it is built once
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 KINDS = (  # a page of each kind
@@ -81,18 +80,6 @@ def address(site):
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
