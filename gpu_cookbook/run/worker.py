@@ -26,9 +26,14 @@ import os  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import traceback  # noqa: E402
+from collections.abc import Callable, Sequence  # noqa: E402
+from dataclasses import asdict  # noqa: E402
 from pathlib import Path  # noqa: E402
+from types import ModuleType  # noqa: E402
+from typing import Any  # noqa: E402
 
-from gpu_cookbook import catalogue, machine  # noqa: E402
+from gpu_cookbook import catalogue, machine, scaling  # noqa: E402
+from gpu_cookbook.results import Status, Timing  # noqa: E402
 from gpu_cookbook.run import engines, measure  # noqa: E402
 from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
@@ -143,7 +148,7 @@ def run(job, say):
             say(cell=outcome(check if checking else figures, size))
 
 
-def scale(job, say):
+def scale(job: dict[str, Any], say: Callable[..., None]) -> None:
     """Times a recipe of random_subset_mean, until its mean is on the host, at each problem."""
     recipe = catalogue.read(Path(job["path"]))
     workload = catalogue.workload_module(recipe.workload)
@@ -159,48 +164,63 @@ def scale(job, say):
         started = time.perf_counter() - start
         workers = engines.places(recipe.framework, engines.resource(recipe)) if address else job["workers"]
         if not workers:
-            raise measure.Wrong("nobody works there any more")
+            raise measure.Wrong("no workers are connected any more")
         dashboard = engines.dashboard() if recipe.framework == "Dask" else None
         say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
         _, function, wait, download = steps(module, workload)
         if recipe.framework == "multiprocessing":
             engine.enter_context(engines.none_lost(say))
 
-        def answer(rows, columns, chunk, seed=0):
+        def answer(rows: int, columns: int, chunk: int, seed: int = 0) -> float:
             result = function(rows, columns, chunk, seed)
             wait(result)
             return download(result)
 
-        def figures(problem):
+        def measured(problem: Sequence[int]) -> dict[str, Any]:
             means = []
-            losses = engines.losses(recipe.framework, recipe.technique)
+            losses = engines.losses(recipe)
             start = time.perf_counter()
             means.append(answer(*problem))
             times = [time.perf_counter() - start]
             if times[0] <= measure.COLD_LIMIT:
                 times = measure.sample(lambda: means.append(answer(*problem)))
             lost = losses()
-            q1, median, q3 = np.percentile(times, (25, 50, 75)).tolist()
             expected = Expected(workload, (*problem, 0))
             for mean in means:
                 fault = expected.disagreement(np.float64(mean))
                 if fault:
                     raise measure.Wrong(fault)
             low, high = min(means), max(means)
-            # Without a worker the others may make other samples, but in the tuned lane.
-            if high - low > engines.SAME * high and (recipe.lane == "tuned" or not lost):
+            # Without a worker the others may make other samples, but not the shared ones of the tuned lane.
+            if not scaling.alike(low, high) and (recipe.shares_samples or not lost):
                 raise measure.Wrong(f"one seed has the means {low!r} and {high!r}")
-            spread = {"time_s": median, "q1_s": q1, "q3_s": q3, "samples": len(times)}
-            return spread | {"mean": means[-1], "lost": lost}
+            timing = Timing.of(times)
+            return {
+                "time": (timing.median, timing.q1, timing.q3, timing.count),
+                "mean": means[-1],
+                "lost": lost,
+            }
 
         for _ in range(engines.warm_up(recipe, workers)):
             answer(2 * workers, 2, 1)
         for problem in job["problems"]:
-            say(answer=outcome(figures, problem))
-        say(cost=engines.cost(recipe.technique, module, workers))
+            say(answer=attempt(measured, problem))
+        cost = engines.cost(recipe, module, workers)
+        say(cost=cost and asdict(cost))
 
 
-def join(job, say):
+def attempt(work: Callable[[Sequence[int]], dict[str, Any]], problem: Sequence[int]) -> dict[str, Any]:
+    """What the work returns, and how it went, whatever it raises."""
+    try:
+        return {"status": Status.OK, "reason": None} | work(problem)
+    except measure.Wrong as error:
+        return {"status": Status.FAILED, "reason": str(error)}
+    except Exception as error:  # a recipe may raise anything
+        traceback.print_exc()
+        return {"status": Status.FAILED, "reason": reason(error)}
+
+
+def join(job: dict[str, Any], say: Callable[..., None]) -> None:
     """Says what works for an engine that runs already: [how many, how many that others hold] of each kind."""
     framework, address = job["framework"], job["address"]
     by_value(engines)
@@ -213,7 +233,7 @@ def join(job, say):
         say(behind={kind: (engines.places(framework, kind), engines.held(framework, kind)) for kind in ("CPU", "GPU")})
 
 
-def by_value(*modules):
+def by_value(*modules: ModuleType) -> None:
     """Has the functions and classes of these modules sent as code, as those of a script are, to workers that need not
     have this package."""
     for module in modules:

@@ -11,7 +11,6 @@ import itertools
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ import gpu_cookbook.kernels
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import conditions
+from gpu_cookbook.store.commits import StoreError, changed_since, git, sources
 
 # The benchmarks of a workload's class -> the figure of a cell, and what asv's statistics of it are called there.
 TIMED = {"time_resident": "resident", "track_device_time": "device", "time_transfer": "transfer"}
@@ -36,10 +36,6 @@ STATISTICS = {
     "ci_99_a": "ci99_a_s",
     "ci_99_b": "ci99_b_s",
 }
-
-
-class StoreError(OSError):
-    """Results cannot be stored or found; the message says what to do."""
 
 
 class Store:
@@ -380,49 +376,6 @@ def _root():
         if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
             return folder
     raise StoreError("Stored results are part of a clone of GPU Cookbook: run this inside of one.")
-
-
-def git(root, *arguments):
-    """What git prints; nothing if it fails."""
-    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-@cache
-def changed_since(root, commit):
-    """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
-    docstrings are none: a recipe's head may say what it was measured to do without being measured again.
-
-    StoreError, where there is no such commit."""
-    if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
-    names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
-    return frozenset(
-        name
-        for name in names
-        if not (root / name).exists()
-        or _code(name, git(root, "show", f"{commit}:{name}")) != _code(name, (root / name).read_text(encoding="utf-8"))
-    )
-
-
-def _code(name, text):
-    try:
-        tree = ast.parse(text) if name.endswith(".py") else None
-    except SyntaxError:  # somebody is writing it
-        tree = None
-    if tree is None:
-        return text.strip()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
-
-
-def sources(recipe):
-    """The files of the recipe, its workload and its kernels, as git names them."""
-    kernels = re.findall(r'"kernels" / "([^"]+)"', recipe.path.read_text(encoding="utf-8"))
-    folder = f"recipes/{recipe.workload}"
-    return {f"{folder}/{recipe.path.name}", f"{folder}/__init__.py", *(f"kernels/{name}" for name in kernels)}
 
 
 @cache

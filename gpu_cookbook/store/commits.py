@@ -1,0 +1,54 @@
+"""What git knows: which commit this is, and whose code has changed since another one."""
+
+import ast
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from gpu_cookbook.catalogue import Recipe
+
+
+class StoreError(OSError):
+    """Results cannot be stored or found; the message says what to do."""
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What git prints; nothing if it fails."""
+    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@cache
+def changed_since(root: Path, commit: str) -> frozenset[str]:
+    """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
+    docstrings are none: a recipe's head may say what it was measured to do without being measured again.
+
+    StoreError, where there is no such commit."""
+    if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
+    names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
+    return frozenset(
+        name
+        for name in names
+        if not (root / name).exists()
+        or _code(name, git(root, "show", f"{commit}:{name}")) != _code(name, (root / name).read_text(encoding="utf-8"))
+    )
+
+
+def _code(name: str, text: str) -> str:
+    try:
+        tree = ast.parse(text) if name.endswith(".py") else None
+    except SyntaxError:  # somebody is writing it
+        tree = None
+    if tree is None:
+        return text.strip()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def sources(recipe: Recipe) -> set[str]:
+    """The files of the recipe, its workload and its kernels, as git names them."""
+    folder = f"recipes/{recipe.workload}"
+    return {f"{folder}/{recipe.path.name}", f"{folder}/__init__.py", *(f"kernels/{name}" for name in recipe.kernels)}
