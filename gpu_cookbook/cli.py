@@ -431,9 +431,8 @@ def scale(
         fail("--cores, --gpus and --weak do not apply to a running cluster: leave them out.")
     try:
         if plot:
-            from gpu_cookbook.render import scaling_charts
-
             experiment.require_drawable(plot)
+            from gpu_cookbook.render import scaling_charts
         if stored is not None:
             given = [option for option in context.command.params if context.params.get(option.name)]
             useless = [option.opts[0] for option in given if option.name not in ("stored", "form", "plot")]

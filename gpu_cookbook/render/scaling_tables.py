@@ -26,8 +26,8 @@ LEGEND = (
 )
 EMPTY_LEGEND = (
     "an empty round: one task that does nothing on each worker. one task more: from rounds of "
-    f"{engines.MANY} tasks per worker. to a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. {fmt.UNKNOWN}: lost in "
-    "the noise, or there is no such thing."
+    f"{engines.MANY} tasks per worker. to a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. "
+    f"{fmt.UNKNOWN}: lost in the noise, or there is no such thing."
 )
 
 
