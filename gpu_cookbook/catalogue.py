@@ -222,7 +222,7 @@ def choose(
 
 def nearest(kind: str, name: str, known: Sequence[str]) -> str:
     """'Unknown workload …' with the names that look most like it, or all where none does."""
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, known)
     if close:
         return f"Unknown {kind} '{name}'. Did you mean {' or '.join(close)}?"
     return f"Unknown {kind} '{name}'. There are: {', '.join(known)}."

@@ -1,5 +1,6 @@
 """The command line. Each command's docstring is its help."""
 
+import contextlib
 import enum
 import os
 import re
@@ -21,7 +22,6 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, of_lane, record
 from gpu_cookbook.run import compare as comparing
-from gpu_cookbook.run import runner
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -327,7 +327,9 @@ def tables(
     With two machines, commits or environments: the first beside the second, and whether they really differ. With
     --lane, NumPy stays, to compare with. Exits with 1 if a result file cannot be used.
     """
-    from gpu_cookbook.render import tables as building
+    from gpu_cookbook.render.abilities import abilities
+    from gpu_cookbook.render.change import change
+    from gpu_cookbook.render.tables import measured
     from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
 
     choose(workloads, (), lane)
@@ -341,9 +343,9 @@ def tables(
         fail("\n".join([*complaints, str(error)]))
     if lane and results and not any(each.lane == lane for each in results):
         fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet: compare --lane {lane} --save."]))
-    found = [table for pair in pairs for table in building.change(*(of_lane(side, lane) for side in pair))]
+    found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs:
-        found = [*building.measured(shown, lane), *building.abilities()]
+        found = [*measured(shown, lane), *abilities()]
     write_tables(found, form)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
@@ -398,99 +400,93 @@ def scale(
     process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
     stops all workers, shows what was measured, and keeps it with --save. Exits with 1 if a row failed.
     """
-    from gpu_cookbook.render import charts
-    from gpu_cookbook.run import scale as experiment  # more imports than 'list' can afford
+    from gpu_cookbook import scaling  # all of this imports more than 'list' can afford
+    from gpu_cookbook.render import scaling_tables
+    from gpu_cookbook.run import scale as experiment
     from gpu_cookbook.store import asv_files as store
+    from gpu_cookbook.store import scaling as kept
 
     if machine_name is not None and not save:
         fail("--machine belongs to --save: gpu-cookbook scale --save --machine …")
+    addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
+    if addresses and (cores or gpus or weak):
+        fail("--cores, --gpus and --weak do not apply to a running cluster: leave them out.")
     try:
         if plot:
-            experiment.drawable(plot)
+            experiment.require_drawable(plot)
+            from gpu_cookbook.render import scaling_charts
         if stored is not None:
-            useless = [
-                option.opts[0]
-                for option in context.command.params
-                if option.name not in ("stored", "form", "plot") and context.params.get(option.name)
-            ]
+            given = [option for option in context.command.params if context.params.get(option.name)]
+            useless = [option.opts[0] for option in given if option.name not in ("stored", "form", "plot")]
             if useless:
-                fail(f"--stored shows all that is kept, and measures nothing: leave {', '.join(useless)} out.")
-            rows = experiment.kept_of(store.Store().folder, stored)
-            write_tables(experiment.drawn(rows), form)
+                fail(f"--stored shows what is kept, and measures nothing: leave {', '.join(useless)} out.")
+            rows = kept.kept_of(store.Store().folder, stored)
+            write_tables(scaling_tables.build_tables(rows), form)
             if plot:
-                charts.plot_scaling(rows, plot, experiment.source(rows).strip(". "))
+                scaling_charts.plot_scaling(rows, plot, scaling_tables.source(rows).strip(". "))
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
-        addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
-        if addresses and (cores or gpus or weak):
-            fail(
-                "How many workers there are behind an address is not ours to choose: leave --cores, --gpus, --weak out."
-            )
-        chosen = experiment.recipes(engine or (), lane, addresses)
-        side = sizes_of(experiment.WORKLOAD, [size])[0] if size else catalogue.default_sizes(experiment.WORKLOAD)[-1]
-        available = len(machine.gpus())
-        on_gpus = counts("--gpus", gpus, available, "GPUs") if gpus else experiment.doublings(available)
-        here = len(os.sched_getaffinity(0))
-        on_cores = counts("--cores", cores, here, "cores") if cores else sorted({1, here})
-        behind = {framework: experiment.join(framework, at) for framework, at in addresses.items()}
-        runs, rows = experiment.plan(chosen, on_cores, on_gpus, addresses, behind)
-        if not runs:
-            why = "; ".join(dict.fromkeys(row["reason"] for row in rows))
-            why = why or "no core and no GPU was asked for, or more than the one core that NumPy uses"
-            raise experiment.Impossible(f"Nothing to run here: {why}.")
-        experiment.free(runs, side, weak, chunk)
+        sizes = sizes_of(scaling.WORKLOAD, [size]) if size else catalogue.default_sizes(scaling.WORKLOAD)
+        work = experiment.Work(sizes[-1], weak, chunk)
+        on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores else None
+        on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
+        runs, rows = experiment.prepare(work, engine or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
-    except (experiment.Impossible, OSError) as error:  # StoreError is one
+    except (catalogue.UnknownName, catalogue.BrokenRecipe, scaling.BadInput) as error:
+        fail(str(error))
+    except (scaling.ScaleError, OSError) as error:  # StoreError is one
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
-    except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
-        fail(str(error))
 
-    interrupted = False
+    interrupted = unkept = undrawn = False
     with progress() as bar:
         task = bar.add_task("scaling", total=len(runs))
+
+        def started(run):
+            bar.update(task, completed=runs.index(run), description=f"{run.recipe.technique}, {run.on}")
+
         try:
-            for run in runs:
-                bar.update(task, description=f"{run.recipe.technique}, {run.on}")
-                rows += experiment.measure(run, side, weak, chunk, bar.console.print)
-                bar.advance(task)
+            with contextlib.closing(experiment.measure_all(runs, work, started, bar.console.print)) as measured:
+                for row in measured:
+                    rows.append(row)
         except KeyboardInterrupt:
             interrupted = True
-            runner.stop_all()
-    unkept = 0
     if writer:  # first: whoever reads the tables may be gone
         try:
             writer.refuse_what_is_not_committed()
-            experiment.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
+            kept.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
         except OSError as error:
             print(f"The rows are not kept: {error}", file=sys.stderr)
-            unkept = 1
-    rows = experiment.complete(experiment.disagreements(rows))
-    write_tables(experiment.drawn(rows), form)
-    failed = sum(row["status"] == "failed" for row in rows)
+            unkept = True
+    rows = scaling.completed(scaling.judged(rows))
+    write_tables(scaling_tables.build_tables(rows), form)
+    failed = sum(row.status == "failed" for row in rows)
     print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
-    failed += unkept
     if plot:
         try:
-            charts.plot_scaling(rows, plot, machine.processor())
-        except (experiment.Impossible, OSError) as error:
+            scaling_charts.plot_scaling(rows, plot, machine.processor())
+        except (scaling.ScaleError, OSError) as error:
             print(error, file=sys.stderr)
-            failed += 1
+            undrawn = True
     if interrupted:
         raise typer.Exit(130)
-    if failed:
+    if failed or unkept or undrawn:
         raise typer.Exit(1)
 
 
-def counts(option, text, most, what):
+def counts(option: str, text: str, most: int, kind: str) -> list[int]:
     """The numbers in '1,2,8', in order; those that there are not are bad input."""
+    from gpu_cookbook.scaling import amount
+
     found = set()
     if not most and text != "0":
-        fail(f"There are no {what} here: leave {option} out.")
+        fail(f"There are no {kind}s here: leave {option} out.")
+    example = f" For example {option} {','.join(map(str, sorted({1, most})))}."
     for word in text.split(","):
-        if not word.strip().isdecimal() or int(word) > most:
-            example = f" For example {option} {','.join(map(str, sorted({1, most})))}" if most else ""
-            fail(f"{option} takes numbers up to {most}: so many {what} are here, not '{word.strip()}'.{example}")
+        if not word.strip().isdecimal():
+            fail(f"{option} expects numbers of {kind}s, not '{word.strip()}'.{example}")
+        if int(word) > most:
+            fail(f"{option} {word.strip()}: only {amount(most, kind)} available.{example}")
         found.add(int(word))
     return sorted(found - {0})
 

@@ -13,6 +13,14 @@ STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing,
 SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
 
 
+class ScaleError(Exception):
+    """What was asked for cannot be run here; the message says why and what to do."""
+
+
+class BadInput(ScaleError):
+    """What was asked for makes no sense on any machine."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """Seconds that an engine takes by itself; None where it is lost in the noise, or where there is no such thing."""
@@ -118,6 +126,11 @@ def judged(rows: Iterable[Row]) -> list[Row]:
 
 def alike(mean: float, other: float) -> bool:
     return abs(mean - other) <= SAME * abs(other)
+
+
+def tied(one: Row, other: Row) -> bool:
+    """Whether the middle halves of their samples overlap."""
+    return one.time.q1 <= other.time.q3 and other.time.q1 <= one.time.q3
 
 
 def completed(rows: Iterable[Row]) -> list[Row]:

@@ -13,7 +13,10 @@ import psutil
 from conftest import HANG, interruptible
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run import scale
+from gpu_cookbook.render import scaling_tables
+from gpu_cookbook.results import Status, Timing
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, Row, completed, judged
+from gpu_cookbook.store import scaling as store
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 HERE = len(os.sched_getaffinity(0))
@@ -96,7 +99,7 @@ def cookbook(*arguments, code=0, **variables):
 
 
 def rows_of(out):
-    """The rows of tables in JSON. In the table of weak scaling the row of one worker is that of strong scaling."""
+    """The records of tables in JSON. In the table of weak scaling the one of one worker is that of strong scaling."""
     return [row for table in json.loads(out) for row in table["rows"] if row["mode"] == row["table"]]
 
 
@@ -105,14 +108,24 @@ def plain(text):
     return " ".join(text.replace("│", " ").split())
 
 
-def row(technique="ray", workers=1, time_s=1.0, mode="strong", status="ok", **more):
+def row(technique="ray", workers=1, time_s=1.0, mode=STRONG, status="ok", **more):
+    """A Row as it is measured, of 4,000 × 4,000 numbers."""
     lane = catalogue.lane_of(technique)
-    rows = 4000 * (workers if mode == "weak" else 1)
-    about = {"technique": technique, "lane": lane, "kind": "core", "workers": workers, "mode": mode, "size": 4000}
-    how = {"framework": "Ray", "engine": "Ray, tasks", "status": status, "reason": None}
-    problem = {"rows": rows, "columns": 4000, "chunk": 1000}
-    figures = {"time_s": time_s, "q1_s": time_s, "q3_s": time_s, "samples": 10, "mean": 11.0, "lost": 0, "start_s": 1.0}
-    return about | how | problem | (figures if status == "ok" else {}) | more
+    about = {"technique": technique, "framework": "Ray", "lane": lane, "engine": "Ray, tasks", "kind": "core"}
+    how = {"workers": workers, "mode": mode, "status": Status(status), "shared_samples": lane == "tuned"}
+    array = {"size": 4000, "rows": 4000 * (workers if mode == WEAK else 1), "columns": 4000, "chunk": 1000}
+    measured = {"time": timing(time_s), "mean": 11.0, "lost": 0, "start_s": 1.0}
+    parts = about | how | (array if mode not in (EMPTY, None) else {})
+    return Row(**parts | (measured if status == "ok" and mode != EMPTY else {}) | more)
+
+
+def timing(median, q1=None, q3=None):
+    return Timing(median, q1 or median, q3 or median, 10)
+
+
+def built(rows):
+    """The tables of rows as they were measured."""
+    return scaling_tables.build_tables(completed(judged(rows)))
 
 
 def recipe(technique):
@@ -126,4 +139,4 @@ def spread_of_pixels(path):
 
 
 def keep(folder, name, rows, commit="1" * 40):
-    scale.keep(folder, rows, name, commit)
+    store.keep(folder, rows, name, commit)

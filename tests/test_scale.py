@@ -1,93 +1,103 @@
-"""From one core to every GPU: what the figures of ``gpu-cookbook scale`` come to; what is planned, drawn and kept."""
+"""From one core to every GPU: what follows from the rows of ``gpu-cookbook scale``; what is planned, shown and kept."""
 
+import contextlib
+import copy
+import importlib
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest import mock
 
 import distributed
+import numpy as np
 import pynvml
 import pytest
 import typer.testing
 from conftest import git
-from scaling import TODAY, keep, recipe, row, spread_of_pixels
+from scaling import TODAY, built, keep, recipe, row, timing
 
 from gpu_cookbook import catalogue, cli, machine
-from gpu_cookbook.render import charts
+from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.run import engines, measure, scale
-from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, Cost, ScaleError, completed, from_record, judged, record
+from gpu_cookbook.store import commits
+from gpu_cookbook.store import scaling as store
 
 # ---- Pure functions, on rows that are made up.
 
 
 def text_of(rows):
     """The words of the tables."""
-    return [" ".join(entry.text for entry in entries) for table in scale.drawn(rows) for entries in table.rows]
+    return [" ".join(entry.text for entry in entries) for table in built(rows) for entries in table.rows]
 
 
 def test_strong_scaling_is_how_much_sooner():
-    _, four = scale.complete([row(time_s=8.0), row(workers=4, time_s=2.5)])
-    assert (four["speedup_x"], four["efficiency"], four["base_workers"]) == (3.2, 0.8, 1)
+    _, four = completed([row(time_s=8.0), row(workers=4, time_s=2.5)])
+    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
 
 
 def test_weak_scaling_is_how_much_more_in_a_time():
-    _, four = scale.complete([row(time_s=2.0), row(workers=4, time_s=2.5, mode="weak")])
-    assert (four["speedup_x"], four["efficiency"], four["base_workers"]) == (3.2, 0.8, 1)
+    _, four = completed([row(time_s=2.0), row(workers=4, time_s=2.5, mode=WEAK)])
+    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
 
 
 def test_the_fewest_workers_are_the_base_where_one_is_missing():
-    two, eight = scale.complete([row(workers=2, time_s=4.0), row(workers=8, time_s=2.0)])
-    assert (two["speedup_x"], two["efficiency"]) == (1, 1)
-    assert (eight["speedup_x"], eight["efficiency"], eight["base_workers"]) == (2, 0.5, 2)
+    two, eight = completed([row(workers=2, time_s=4.0), row(workers=8, time_s=2.0)])
+    assert (two.speedup, two.efficiency) == (1, 1)
+    assert (eight.speedup, eight.efficiency, eight.base_workers) == (2, 0.5, 2)
 
 
 def test_weak_rows_have_no_base_in_strong_ones_of_several_workers():
-    _, weak = scale.complete([row(workers=2, time_s=4.0), row(workers=2, time_s=8.0, mode="weak")])
-    assert (weak["speedup_x"], weak["efficiency"], weak["base_workers"]) == (1, 1, 2)
+    _, weak = completed([row(workers=2, time_s=4.0), row(workers=2, time_s=8.0, mode=WEAK)])
+    assert (weak.speedup, weak.efficiency, weak.base_workers) == (1, 1, 2)
 
 
 @pytest.mark.parametrize("other", [{"technique": "joblib"}, {"kind": "GPU"}, {"size": 9}, {"chunk": 9}])
 def test_another_recipe_kind_size_or_chunk_is_no_base(other):
-    two, _ = scale.complete([row(workers=2), row(time_s=9.0) | other])
-    assert two["base_workers"] == 2
+    two, _ = completed([row(workers=2), row(**{"time_s": 9.0} | other)])
+    assert two.base_workers == 2
 
 
 def test_a_row_that_failed_is_no_base_and_has_no_speedup():
-    failed, two = scale.complete([row(status="failed", reason="crashed"), row(workers=2)])
-    assert two["base_workers"] == 2 and "speedup_x" not in failed
+    failed, two = completed([row(status="failed", reason="crashed"), row(workers=2)])
+    assert two.base_workers == 2 and failed.speedup is None
 
 
 def test_the_error_of_a_mean_is_its_distance_from_11():
-    (one,) = scale.complete([row(mean=10.5)])
-    assert one["error"] == 0.5
+    (one,) = completed([row(mean=10.5)])
+    assert one.error == 0.5
 
 
 TUNED = ("numba_cpu_tuned", "ray_cuda_tuned", "dask_cuda_tuned")
 
 
+def statuses(rows):
+    return [each.status for each in judged(rows)]
+
+
 def test_a_tuned_row_that_disagrees_is_failed_and_says_both_values():
-    rows = [row(technique) for technique in TUNED]
-    rows[1]["mean"] += 1e-9
-    checked = scale.disagreements(rows)
-    assert [each["status"] for each in checked] == ["ok", "failed", "ok"]
-    assert repr(11 + 1e-9) in checked[1]["reason"] and "11.0" in checked[1]["reason"]
+    rows = [row(TUNED[0]), row(TUNED[1], mean=11 + 1e-9), row(TUNED[2])]
+    assert statuses(rows) == ["ok", "failed", "ok"]
+    assert repr(11 + 1e-9) in judged(rows)[1].reason and "11.0" in judged(rows)[1].reason
 
 
 def test_where_none_is_of_more_than_half_all_tuned_rows_are_failed():
-    rows = [row(TUNED[0]), row(TUNED[1], mean=12.0)]
-    assert {each["status"] for each in scale.disagreements(rows)} == {"failed"}
-    assert all("11.0" in each["reason"] and "12.0" in each["reason"] for each in rows)
+    rows = judged([row(TUNED[0]), row(TUNED[1], mean=12.0)])
+    assert {each.status for each in rows} == {"failed"}
+    assert all("11.0" in each.reason and "12.0" in each.reason for each in rows)
 
 
 def test_tuned_rows_may_differ_by_their_last_digits():
-    rows = [row(technique) for technique in TUNED]
-    rows[1]["mean"] += 5e-12
-    assert {each["status"] for each in scale.disagreements(rows)} == {"ok"}
+    assert set(statuses([row(TUNED[0]), row(TUNED[1], mean=11 + 5e-12), row(TUNED[2])])) == {"ok"}
 
 
-@pytest.mark.parametrize("other", [{"technique": "ray", "lane": "idiomatic"}, {"rows": 8000}, {"columns": 9}])
+@pytest.mark.parametrize(
+    "other",
+    [{"technique": "ray", "shared_samples": False}, {"shared_samples": False}, {"rows": 8000}, {"columns": 9}],
+)
 def test_other_samples_may_have_another_mean(other):
-    rows = [row(TUNED[0]), row(TUNED[0], workers=2), row(TUNED[1], mean=11.1) | other]
-    assert {each["status"] for each in scale.disagreements(rows)} == {"ok"}
+    rows = [row(TUNED[0]), row(TUNED[0], workers=2), row(**{"technique": TUNED[1], "mean": 11.1} | other)]
+    assert set(statuses(rows)) == {"ok"}
 
 
 @pytest.mark.parametrize(("most", "numbers"), [(0, []), (1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (8, [1, 2, 4, 8])])
@@ -96,16 +106,22 @@ def test_doublings_end_with_the_most(most, numbers):
 
 
 def test_weak_problems_have_the_rows_of_every_worker():
-    assert scale.problems(4000, 3, True, None) == {"strong": (4000, 4000, 1000), "weak": (12_000, 4000, 1000)}
+    problems = scale.Work(4000, weak=True).problems(3)
+    assert problems == {STRONG: (4000, 4000, 1000), WEAK: (12_000, 4000, 1000)}
+
+
+@pytest.mark.parametrize("workers", [1, None])
+def test_one_worker_or_an_unknown_number_has_no_weak_problem(workers):
+    assert scale.Work(4000, weak=True).problems(workers).keys() == {STRONG}
 
 
 def test_strong_problems_have_the_chunk_that_was_asked_for():
-    assert scale.problems(4000, 3, False, 77) == {"strong": (4000, 4000, 77)}
+    assert scale.Work(4000, chunk=77).problems(3) == {STRONG: (4000, 4000, 77)}
 
 
 def test_a_lost_worker_is_said():
-    assert text_of(scale.complete([row(lost=1)]))[0].endswith("1 worker lost")
-    assert text_of(scale.complete([row(lost=2)]))[0].endswith("2 workers lost")
+    assert text_of([row(lost=1)])[0].endswith("1 worker lost")
+    assert text_of([row(lost=2)])[0].endswith("2 workers lost")
 
 
 def test_a_failed_row_has_its_reason():
@@ -114,30 +130,60 @@ def test_a_failed_row_has_its_reason():
 
 
 def test_a_row_says_where_and_how_fast():
-    (words,) = text_of(scale.complete([row(workers=1, time_s=0.25)]))
+    (words,) = text_of([row(workers=1, time_s=0.25)])
     assert words.split()[:7] == ["ray", "idiomatic", "1", "core", "250", "ms", "1.00"]
 
 
+def test_a_noisy_time_is_marked():
+    (words,) = text_of([row(time=timing(1.0, 0.8, 1.1))])
+    assert words.split()[4:6] == ["~1.00", "s"]
+
+
+def test_no_column_is_empty():
+    (table,) = built([row(), row(workers=2)])
+    assert all(table.head) and all(entry.text for entries in table.rows for entry in entries)
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        row(workers=2, mode=WEAK),
+        row(TUNED[0]),
+        row("dask_cuda_chunks_tuned", shared_samples=False),
+        row(mode=EMPTY, cost=Cost(1e-3, None, 2e-9)),
+        row(status="failed", reason="crashed"),
+        row(workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU"),
+    ],
+    ids=["weak", "tuned", "own samples", "empty", "failed", "skipped"],
+)
+def test_a_row_comes_back_from_its_record(each):
+    if each.mode is None:
+        with pytest.raises(ValueError, match="a row has no size"):  # it is not kept
+            from_record(record(each))
+    else:
+        assert from_record(json.loads(json.dumps(record(each)))) == each
+
+
 def test_the_table_of_weak_scaling_begins_with_one_worker():
-    rows = scale.complete([row(), row(workers=2), row(workers=2, mode="weak")])
-    table = next(table for table in scale.drawn(rows) if table.title.startswith("Weak"))
+    rows = [row(), row(workers=2), row(workers=2, mode=WEAK)]
+    table = next(table for table in built(rows) if table.title.startswith("Weak"))
     assert [record["workers"] for record in table.records] == [1, 2]
 
 
 def test_a_skipped_recipe_has_its_reason_below():
     skipped = row("ray_cuda", workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU")
-    (table,) = scale.drawn(scale.complete([row(), skipped]))
-    assert "ray_cuda: needs an NVIDIA GPU" in [note.text for note in table.notes]
+    (table,) = built([row(), skipped, replace(skipped, technique="dask_cuda")])
+    assert "ray_cuda, dask_cuda: needs an NVIDIA GPU" in [note.text for note in table.notes]
 
 
 def test_what_an_engine_costs_has_a_table():
-    cost = row(mode="empty", workers=2) | {"round_s": 0.001, "task_s": 2e-6, "byte_s": 1e-9}
+    cost = row(mode=EMPTY, workers=2, cost=Cost(0.001, 2e-6, 1e-9))
     assert text_of([cost]) == ["Ray, tasks ray 2 cores 1.00 ms 2.00 µs 1.00 GB/s"]
 
 
 def test_an_engine_whose_cost_failed_has_its_reason_below():
-    rows = scale.complete([row(), row(mode="empty", status="failed", reason="ImportError: no luck")])
-    assert any("ray: ImportError: no luck" in note.text for table in scale.drawn(rows) for note in table.notes)
+    rows = [row(), row(mode=EMPTY, status="failed", reason="ImportError: no luck")]
+    assert any("ray: ImportError: no luck" in note.text for table in built(rows) for note in table.notes)
 
 
 def test_a_plan_has_each_recipe_on_each_number_of_cores():
@@ -173,11 +219,11 @@ def test_a_plan_has_a_recipe_once_behind_an_address_that_has_what_it_needs(techn
 @pytest.mark.parametrize(("technique", "kind"), [("ray", "CPU"), ("ray_cuda", "GPU")])
 def test_a_plan_skips_what_nobody_can_compute_behind_an_address(technique, kind, monkeypatch):
     runs, (skipped,) = behind_address(monkeypatch, technique, 2, **{"CPU": (4, 0), "GPU": (4, 0)} | {kind: (0, 0)})
-    assert runs == [] and (skipped["status"], skipped["reason"]) == ("skipped", f"no {kind} behind 127.0.0.1:6379")
+    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", f"no {kind} behind 127.0.0.1:6379")
 
 
 def test_a_plan_takes_nothing_of_others_behind_an_address(monkeypatch):
-    with pytest.raises(scale.Impossible, match="Others hold 1 of 4 GPUs behind 127.0.0.1:6379"):
+    with pytest.raises(ScaleError, match="Others hold 1 of 4 GPUs behind 127.0.0.1:6379"):
         behind_address(monkeypatch, "ray_cuda", 0, CPU=(4, 0), GPU=(4, 1))
 
 
@@ -188,14 +234,14 @@ def test_a_plan_does_not_mind_what_others_hold_of_what_it_does_not_use(monkeypat
 def test_a_plan_skips_what_cannot_run_here(monkeypatch):
     monkeypatch.setattr(machine, "obstacle", lambda recipe: "no such luck")
     runs, (skipped,) = scale.plan([recipe("ray")], [1], [], {}, {})
-    assert runs == [] and (skipped["status"], skipped["reason"]) == ("skipped", "no such luck")
+    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", "no such luck")
 
 
 def test_a_plan_skips_what_is_not_installed_here_whatever_is_behind_an_address(monkeypatch):
     monkeypatch.setattr(machine, "installed", lambda package: package != "cupy")
     behind = {"Ray": {"CPU": (4, 0), "GPU": (4, 0)}}
     runs, (skipped,) = scale.plan([recipe("ray_cuda")], [], [], {"Ray": "127.0.0.1:6379"}, behind)
-    assert runs == [] and skipped["reason"].startswith("cupy not installed: pip install ")
+    assert runs == [] and skipped.reason.startswith("cupy not installed: pip install ")
 
 
 def test_an_engine_is_all_its_recipes():
@@ -218,6 +264,11 @@ def test_a_lane_is_its_recipes():
 def test_one_gpus_recipe_does_not_scale():
     with pytest.raises(catalogue.UnknownName):
         scale.recipes(["cupy_tuned"])
+
+
+def test_an_unknown_engine_that_looks_like_none_names_all():
+    with pytest.raises(catalogue.UnknownName, match="Unknown engine 'nosuch'. There are: cupy, "):
+        scale.recipes(["nosuch"])
 
 
 def test_an_unknown_engine_names_the_nearest():
@@ -243,15 +294,15 @@ def altered(tmp_path):
         text = recipe("joblib").path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
-        return list(scale.measure(scale.Run(catalogue.read(path), 1), 500, False, None))
+        return list(scale.measure(scale.Run(catalogue.read(path), 1), scale.Work(500)))
 
     return measure
 
 
 def test_a_wrong_mean_fails_its_row_only(altered):
     wrong, empty = altered("sum(sums) / count", "2 * sum(sums) / count")
-    assert wrong["status"] == "failed" and wrong["reason"].endswith(" instead of 11.0")
-    assert (empty["mode"], empty["status"]) == ("empty", "ok")
+    assert wrong.status == "failed" and wrong.reason.endswith(" instead of 11.0")
+    assert (empty.mode, empty.status) == ("empty", "ok")
 
 
 @pytest.mark.parametrize(
@@ -266,7 +317,7 @@ def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, rea
         f"    if calls.count(500) == 3: return {mean}\n"
         "    count = ",
     )
-    assert wrong["status"] == "failed" and wrong["reason"].startswith(reason)
+    assert wrong.status == "failed" and wrong.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -279,66 +330,21 @@ def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, rea
 )
 def test_a_recipe_that_cannot_begin_fails_with_the_reason(altered, new, reason):
     (failed,) = altered("import numpy as np\n", f"import numpy as np\n{new}")
-    assert (failed["mode"], failed["status"], failed["reason"]) == ("strong", "failed", reason)
+    assert (failed.mode, failed.status, failed.reason) == ("strong", "failed", reason)
 
 
 def test_a_cost_that_cannot_be_measured_is_a_failed_row(altered):
     right, cost = altered("    count = ", "    import joblib\n    vars(joblib).pop('Parallel', None)\n    count = ")
-    assert right["status"] == "ok"
-    assert (cost["mode"], cost["status"]) == ("empty", "failed") and cost["reason"].startswith("ImportError")
+    assert right.status == "ok"
+    assert (cost.mode, cost.status) == ("empty", "failed") and cost.reason.startswith("ImportError")
 
 
 def test_a_recipe_that_crashes_at_its_end_has_a_failed_row(altered):
     *right, afterwards = altered(
         "import numpy as np\n", "import atexit, os\nimport numpy as np\natexit.register(os.abort)\n"
     )
-    assert {each["status"] for each in right} == {"ok"}
-    assert (afterwards["status"], afterwards["reason"]) == ("failed", "afterwards: crashed: SIGABRT")
-
-
-# ---- Drawings.
-
-
-def test_a_drawing_has_a_panel_a_mode(tmp_path, monkeypatch):
-    from matplotlib.figure import Figure
-
-    titles = []
-    monkeypatch.setattr(
-        Figure, "savefig", lambda figure, *_, **__: titles.extend(axes.get_title() for axes in figure.axes)
-    )
-    weak = [row(workers=2, mode="weak", time_s=1.1), row("joblib", workers=2, mode="weak")]
-    charts.plot_scaling(scale.complete([row(), row(workers=2), row("joblib"), *weak]), tmp_path / "a.png", "here")
-    assert titles == ["strong: 4,000² in all", "weak: 4,000² a core"]
-
-
-def test_workers_behind_an_address_are_drawn_and_told(tmp_path):
-    rows = scale.complete([row("dask", workers=n, kind="worker", size=100_000, chunk=10_000) for n in (2, 4)])
-    assert len(scale.drawn(rows)) == 1
-    charts.plot_scaling(rows, tmp_path / "a.png", "here")
-    assert spread_of_pixels(tmp_path / "a.png") > 0.05
-
-
-def test_a_line_that_begins_with_two_workers_lies_where_its_efficiency_is_seen():
-    rows = scale.complete([row(workers=2), row(workers=4, time_s=0.5)])
-    chart = charts.scaling(rows, "core", "strong")
-    assert "2.00 times the work of 2 cores" in chart.text
-    from matplotlib.figure import Figure
-
-    axes = Figure().add_subplot()
-    handles = charts._scaling_axes(axes, "core", {"ray": rows}, ["ray"])
-    assert handles["ray"].get_xydata().tolist() == handles[" ideal"].get_xydata().tolist() == [[2, 2], [4, 4]]
-
-
-def test_a_drawing_has_content(tmp_path):
-    rows = scale.complete([row(), row(workers=2, time_s=0.6), row(workers=2, mode="weak", time_s=1.1)])
-    charts.plot_scaling(rows, tmp_path / "a.png", "here")
-    assert spread_of_pixels(tmp_path / "a.png") > 0.05
-
-
-@pytest.mark.parametrize("rows", [[], [row()], [row(), row("joblib", workers=2)]])
-def test_a_line_needs_two_numbers_of_workers(rows, tmp_path):
-    with pytest.raises(scale.Impossible, match="There is nothing to draw"):
-        charts.plot_scaling(scale.complete(rows), tmp_path / "a.png", "here")
+    assert {each.status for each in right} == {"ok"}
+    assert (afterwards.status, afterwards.reason) == ("failed", "afterwards: crashed: SIGABRT")
 
 
 # ---- What is kept.
@@ -347,100 +353,122 @@ def test_a_line_needs_two_numbers_of_workers(rows, tmp_path):
 @pytest.fixture
 def unchanged(monkeypatch):
     """Every commit has the recipes as they are."""
-    monkeypatch.setattr(store, "changed_since", lambda root, commit: frozenset())
+    monkeypatch.setattr(commits, "changed_since", lambda root, commit: frozenset())
 
 
 def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
-    rows = scale.kept_of(tmp_path, "m")
-    assert [(each["workers"], each["speedup_x"]) for each in rows] == [(1, 1), (2, 2)]
-    assert scale.source(rows) == f". m, 11111111, {TODAY}"
+    rows = store.kept_of(tmp_path, "m")
+    assert [(each.workers, each.speedup) for each in rows] == [(1, 1), (2, 2)]
+    assert scaling_tables.source(rows) == f". m, 11111111, {TODAY}"
 
 
 def test_the_newest_of_each_row_counts(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
-    rows = scale.kept_of(tmp_path, "m")
-    assert {each["workers"]: each["time_s"] for each in rows} == {1: 1, 2: 0.8}
-    assert scale.source(rows) == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
+    rows = store.kept_of(tmp_path, "m")
+    assert {each.workers: each.time.median for each in rows} == {1: 1, 2: 0.8}
+    assert scaling_tables.source(rows) == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
 
 
 def test_machines_are_kept_apart(tmp_path, unchanged):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row(time_s=9.0)])
-    (mine,) = scale.kept_of(tmp_path, "m")
-    assert mine["time_s"] == 1
+    (mine,) = store.kept_of(tmp_path, "m")
+    assert mine.time.median == 1
 
 
 def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row("ray_cuda", status="skipped")])
-    assert len(scale.kept_of(tmp_path, "m")) == 1
+    assert len(store.kept_of(tmp_path, "m")) == 1
 
 
 def test_an_unknown_machine_names_the_known_ones(tmp_path):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row()])
-    with pytest.raises(scale.Impossible, match="Nothing is kept of 'x'. There are: m, n."):
-        scale.kept_of(tmp_path, "x")
+    with pytest.raises(ScaleError, match="Nothing is stored of machine 'x'. There are: m, n."):
+        store.kept_of(tmp_path, "x")
 
 
 @pytest.mark.parametrize("line", ['{"machine": "m', "{}", "[]", '{"machine": "m", "rows": [{}]}'])
 def test_a_broken_file_is_named(line, tmp_path):
     keep(tmp_path, "m", [row()])
-    with (tmp_path / scale.FILE).open("a") as file:
+    with (tmp_path / store.FILE).open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(scale.Impossible, match=r"scale.jsonl cannot be read .*: mend it, or move it away"):
-        scale.kept_of(tmp_path, "m")
+    with pytest.raises(ScaleError, match=r"scale.jsonl cannot be read .*: fix it, or move it away"):
+        store.kept_of(tmp_path, "m")
 
 
 @pytest.mark.parametrize("lost", ["technique", "framework", "size", "time_s"])
 @pytest.mark.parametrize("other", [{}, {"mode": "empty"}])
 def test_a_row_that_lacks_something_is_named_by_its_line(lost, other, tmp_path):
     keep(tmp_path, "m", [row()])
-    line = json.loads((tmp_path / scale.FILE).read_text())
+    line = json.loads((tmp_path / store.FILE).read_text())
     line["rows"][0] |= other
     del line["rows"][0][lost]
-    with (tmp_path / scale.FILE).open("a") as file:
+    with (tmp_path / store.FILE).open("a") as file:
         file.write(json.dumps(line) + "\n")
-    with pytest.raises(scale.Impossible, match="line 2 has rows that are none of 'scale --save'"):
-        scale.kept_of(tmp_path, "m")
+    with pytest.raises(ScaleError, match=f"line 2 was not written by 'scale --save': a row has no ({lost}|round_s)"):
+        store.kept_of(tmp_path, "m")
 
 
 def test_the_fastest_are_all_named_where_their_samples_overlap():
     """In the story of the experiment."""
     about = {"size": 100_000, "chunk": 10_000, "kind": "GPU"}
-    near = row("cupy_threads_tuned", time_s=1.02, **about) | {"q1_s": 0.99, "q3_s": 1.1}
+    near = row("cupy_threads_tuned", time=timing(1.02, 0.99, 1.1), **about)
     far = row("joblib_cuda_tuned", time_s=1.5, **about)
-    told = scale.story([row("torch_distributed_tuned", **about), near, far])
-    assert told.rows[2][2].text == "1.00 s on 1 GPU: torch_distributed_tuned, cupy_threads_tuned"
+    first = row("torch_distributed_tuned", **about)
+    table = scaling_tables.story([first, near, far])
+    assert table.rows[2][2].text == "1.00 s on 1 GPU: torch_distributed_tuned, cupy_threads_tuned"
+    assert scaling_tables.told([near, far, first]) == [("almost 12 s on a K80", "tuned", first)]
+
+
+def test_the_story_is_told_of_one_and_all_in_both_lanes():
+    about = {"size": 100_000, "chunk": 10_000}
+    rows = [row("dask", 1, 8.0, **about), row("dask", 4, 2.0, **about), row("dask", 1, 1.0, **about | {"chunk": 5})]
+    rows += [row("numba_cpu_tuned", 2, 0.5, **about), row("numba_cpu_tuned", 1, 1.0, **about), row("joblib", **about)]
+    told = [(then, lane, each.workers, each.time.median) for then, lane, each in scaling_tables.told(rows)]
+    assert told == [
+        ("701 s on one core", "idiomatic", 1, 8.0),
+        ("701 s on one core", "tuned", 1, 1.0),
+        ("55 s on 16 cores", "idiomatic", 4, 2.0),
+        ("55 s on 16 cores", "tuned", 2, 0.5),
+    ]
+    texts = [[entry.text for entry in entries] for entries in scaling_tables.story(rows).rows]
+    assert texts[1] == [
+        "55 s on 16 cores",
+        "2.00 s on 4 cores, 4.00 ×: dask",
+        "500 ms on 2 cores, 2.00 ×: numba_cpu_tuned",
+    ]
+    assert texts[2] == ["almost 12 s on a K80", "–", "–"]
 
 
 def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):
     keep(tmp_path, "m", [row(technique) for technique in TUNED[:2]])
     keep(tmp_path, "m", [row(TUNED[2], mean=11.1)])
-    assert [each["status"] for each in scale.kept_of(tmp_path, "m")] == ["ok", "ok", "failed"]
+    assert [each.status for each in store.kept_of(tmp_path, "m")] == ["ok", "ok", "failed"]
 
 
 def test_rows_without_a_number_of_workers_are_shown(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
-    rows = scale.kept_of(tmp_path, "m")
-    assert len(text_of(rows)) == 2
+    rows = store.kept_of(tmp_path, "m")
+    assert len(scaling_tables.build_tables(rows)[0].rows) == 2
 
 
 def test_nothing_is_kept_of_a_run_without_rows(tmp_path):
     keep(tmp_path, "m", [row("ray_cuda", status="skipped")])
-    assert not (tmp_path / scale.FILE).exists()
+    assert not (tmp_path / store.FILE).exists()
 
 
 def test_nothing_kept_says_how_to_keep(tmp_path):
-    with pytest.raises(scale.Impossible, match="Nothing is kept yet: gpu-cookbook scale --save --machine m$"):
-        scale.kept_of(tmp_path, "m")
+    with pytest.raises(ScaleError, match="Nothing is stored yet: gpu-cookbook scale --save --machine m$"):
+        store.kept_of(tmp_path, "m")
 
 
 def test_a_row_of_a_commit_that_is_not_here_is_named(clone):
     keep(clone / "benchmarks/results", "m", [row()])
-    with pytest.raises(scale.Impossible, match=r"scale.jsonl belongs to no commit of this repository \(11111111\)"):
-        scale.kept_of(clone / "benchmarks/results", "m")
+    with pytest.raises(ScaleError, match=r"scale.jsonl belongs to no commit of this repository \(11111111\)"):
+        store.kept_of(clone / "benchmarks/results", "m")
 
 
 def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
@@ -448,11 +476,11 @@ def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     recipe = clone / "recipes/random_subset_mean/with_ray.py"
     recipe.write_text(recipe.read_text() + "\nOTHER = 1\n")
     git(clone, "commit", "--quiet", "--all", "--message=two")
-    empty = {"mode": "empty", "round_s": 1e-3}
-    keep(clone / "benchmarks/results", "m", [row(), row(**empty), row("dask")], first)
+    empty = row(mode=EMPTY, cost=Cost(1e-3))
+    keep(clone / "benchmarks/results", "m", [row(), empty, row("dask")], first)
     keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))
-    rows = scale.kept_of(clone / "benchmarks/results", "m")
-    strong, costs = scale.drawn(rows)
+    rows = store.kept_of(clone / "benchmarks/results", "m")
+    strong, costs = scaling_tables.build_tables(rows)
     assert strong.title.endswith(f"m, {first[:8]}, {TODAY} and {git(clone, 'rev-parse', 'HEAD')[:8]}, {TODAY}")
     assert costs.title.endswith(f"m, {first[:8]}, {TODAY}")
     assert [[entry.text for entry in entries[3:6]] for entries in strong.rows] == [
@@ -461,37 +489,34 @@ def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
         ["500 ms", "†2.00 ×", "†1.00"],
     ]
     assert costs.rows[0][3].text == "†1.00 ms"
-    chart = charts.scaling(rows, "core", "strong")
-    assert [[entry.text for entry in entries[2:]] for entries in chart.table.rows] == [
-        ["†1.00 × (†1.00 s)", "†2.00 × (500 ms)"]
-    ]
 
 
 def test_a_line_that_was_cut_off_costs_itself_only(tmp_path, unchanged):
     keep(tmp_path, "m", [row()])
-    with (tmp_path / scale.FILE).open("a") as file:
+    with (tmp_path / store.FILE).open("a") as file:
         file.write('{"machine": "m')
     keep(tmp_path, "m", [row(workers=2)])
-    with pytest.raises(scale.Impossible, match="cannot be read"):
-        scale.kept(tmp_path)
-    lines = (tmp_path / scale.FILE).read_text().splitlines()
-    (tmp_path / scale.FILE).write_text("\n".join((lines[0], "", lines[2])))
-    assert [each["workers"] for each in scale.kept_of(tmp_path, "m")] == [1, 2]
+    with pytest.raises(ScaleError, match="cannot be read"):
+        store.kept(tmp_path)
+    lines = (tmp_path / store.FILE).read_text().splitlines()
+    (tmp_path / store.FILE).write_text("\n".join((lines[0], "", lines[2])))
+    assert [each.workers for each in store.kept_of(tmp_path, "m")] == [1, 2]
 
 
 def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unchanged):
-    failed = row("numba_cpu_tuned", mode="empty", status="failed", reason="afterwards: crashed: SIGABRT")
-    keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, row("numba_cpu_tuned", workers=2), failed | {"workers": 2}])
+    failed = row("numba_cpu_tuned", mode=EMPTY, status="failed", reason="afterwards: crashed: SIGABRT")
+    again = [row("numba_cpu_tuned", workers=2), replace(failed, workers=2)]
+    keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, *again])
     keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
-    rows = scale.kept_of(tmp_path, "m")
-    assert [(each["mode"], each["workers"]) for each in rows] == [("strong", 1), ("strong", 2), ("empty", 2)]
+    rows = store.kept_of(tmp_path, "m")
+    assert [(each.mode, each.workers) for each in rows] == [("strong", 1), ("strong", 2), ("empty", 2)]
 
 
 def test_a_mean_that_was_mended_is_no_longer_against_the_others(tmp_path, unchanged):
     keep(tmp_path, "m", [row(TUNED[0]), row(TUNED[1], mean=11.1)])
-    assert {each["status"] for each in scale.kept_of(tmp_path, "m")} == {"failed"}
+    assert {each.status for each in store.kept_of(tmp_path, "m")} == {"failed"}
     keep(tmp_path, "m", [row(TUNED[1])])
-    assert {each["status"] for each in scale.kept_of(tmp_path, "m")} == {"ok"}
+    assert {each.status for each in store.kept_of(tmp_path, "m")} == {"ok"}
 
 
 # ---- GPUs of someone else.
@@ -521,7 +546,7 @@ def fill(gpus):
 
 
 def free(size, workers=2, technique="ray_cuda", weak=False, chunk=None):
-    scale.free([scale.Run(recipe(technique), workers)], size, weak, chunk)
+    scale.require_free_memory([scale.Run(recipe(technique), workers)], scale.Work(size, weak, chunk))
 
 
 def test_free_gpus_are_taken(gpus):
@@ -530,9 +555,7 @@ def test_free_gpus_are_taken(gpus):
 
 def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
     monkeypatch.setattr(machine, "host_memory_free", lambda: 4 * 10**9)
-    with pytest.raises(
-        scale.Impossible, match="4.0 GB of the host's memory are free, and this needs 4.8, a chunk a core"
-    ):
+    with pytest.raises(ScaleError, match="4.0 GB of host memory are free, and this needs 4.8, one chunk per core"):
         free(100_000, technique="ray")
     free(100_000, technique="ray", workers=1)
     free(100_000, technique="ray", chunk=5_000)
@@ -541,15 +564,15 @@ def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
 
 def test_a_gpu_of_someone_else_is_named(gpus):
     take(gpus)
-    words = r"GPU 1 \(NVIDIA T4\) is taken by someone else: process 4711 \(python3, 3.1 GB\)"
-    with pytest.raises(scale.Impossible, match=words):
+    words = r"GPU 1 \(NVIDIA T4\) is in use by somebody else: process 4711 \(python3, 3.1 GB\)"
+    with pytest.raises(ScaleError, match=words):
         free(100_000)
 
 
 def test_a_gpu_without_memory_is_named_with_the_numbers(gpus):
     fill(gpus)
     words = r"GPU 1 \(NVIDIA T4\) has 4.0 GB free of 16, and this needs 4.4"
-    with pytest.raises(scale.Impossible, match=words):
+    with pytest.raises(ScaleError, match=words):
         free(100_000)
 
 
@@ -568,7 +591,7 @@ def test_a_chunk_has_the_rows_of_all_workers_where_each_has_an_array(weak, enoug
     gpus.memory[0] = (0, enough * 1e9)
     free(10_000, weak=weak, chunk=20_000)
     gpus.memory[0] = (0, (enough - 0.2) * 1e9)
-    with pytest.raises(scale.Impossible, match="or take a smaller --chunk"):
+    with pytest.raises(ScaleError, match="or use a smaller --chunk"):
         free(10_000, weak=weak, chunk=20_000)
 
 
@@ -588,7 +611,7 @@ def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
     assert machine.processes_on_gpus() == [[], []]
 
 
-@pytest.mark.parametrize(("change", "words"), [(take, "is taken by someone else"), (fill, "has 4.0 GB free")])
+@pytest.mark.parametrize(("change", "words"), [(take, "is in use by somebody else"), (fill, "has 4.0 GB free")])
 def test_the_command_says_just_that(gpus, change, words):
     change(gpus)
     done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--size", "100_000", "--cores", "0", "--gpus", "2"])
@@ -600,20 +623,96 @@ def test_the_command_says_just_that(gpus, change, words):
 # ---- What an engine costs, and how it is warmed up.
 
 
-def test_what_goes_to_a_task_is_in_memory_of_its_own(monkeypatch):
-    given = []
-    monkeypatch.setattr(measure, "sample", lambda call: [call() or 1.0])
-    make = lambda module, workers: lambda n, payload=None: given.append(payload)  # noqa: E731
-    monkeypatch.setitem(engines.ENGINES, "joblib", ("", make))
-    assert engines.cost("joblib", None, 2).keys() == {"round_s", "task_s", "byte_s"}
-    assert {payload.size for payload in given if payload is not None} == {engines.PAYLOAD}
-    assert all(payload.all() for payload in given if payload is not None)  # zeros are one page, again and again
+@pytest.fixture
+def given(monkeypatch):
+    """What empty rounds were given, each of which is sampled once and takes a second."""
+    monkeypatch.setattr(measure, "sample", lambda call: (call(), [1.0])[1])
+    return []
+
+
+def costing(monkeypatch, given, engine="joblib, processes", send=lambda payload: copy.copy(payload)):
+    """What such an engine costs, whose rounds ``send`` their payload somewhere."""
+
+    def empty_round(n, payload=None):
+        given.append(payload)
+        send(payload)
+
+    monkeypatch.setitem(engines.ROUNDS, engine, lambda recipe, workers: empty_round)
+    return engines.cost(replace(recipe("joblib"), engine=engine), SimpleNamespace(), 2)
+
+
+def test_what_goes_to_a_task_is_in_memory_of_its_own(monkeypatch, given):
+    costing(monkeypatch, given)
+    sent = [payload for payload in given if isinstance(payload, np.ndarray)]
+    assert sent and {payload.size for payload in sent} == {engines.PAYLOAD}
+    assert all(payload.all() for payload in sent)  # zeros are one page, again and again
+
+
+def test_what_is_not_sent_has_no_cost(monkeypatch, given):
+    cost = costing(monkeypatch, given, send=lambda payload: None)
+    assert cost.round == 1.0 and cost.byte is None
+    assert not any(isinstance(payload, np.ndarray) for payload in given)
+
+
+def test_a_cost_below_nothing_is_noise(monkeypatch, given):
+    assert costing(monkeypatch, given) == Cost(1.0, None, None)  # every round takes a second
+
+
+@pytest.mark.parametrize(
+    ("technique", "workers", "moves"),
+    [("dask", 2, False), ("joblib", 1, False), ("joblib", 2, True), ("multiprocessing", 1, True)],
+)
+def test_only_processes_are_sent_something(technique, workers, moves, given, monkeypatch):
+    """By the engines themselves, as they are in a recipe's process."""
+    monkeypatch.setattr(np, "ones", lambda *arguments: given.append(arguments) or b"payload")
+    found = recipe(technique)
+    module = importlib.import_module(found.module)
+    with getattr(module, "engine", contextlib.nullcontext)():
+        assert engines.cost(found, module, workers).round == 1.0
+    assert bool(given) == moves
+
+
+def test_an_engine_that_nobody_has_heard_of_answers_for_itself(monkeypatch, given):
+    """By its docstring and its own empty_round; without one it has no cost."""
+    stranger = replace(
+        recipe("joblib"), framework="Qux", engine="Qux, swarms", functions={"empty_round": ("n", "payload")}
+    )
+    module = SimpleNamespace(empty_round=lambda n, payload=None: given.append(n))
+    assert engines.cost(stranger, module, 3).round == 1.0
+    assert set(given) == {3, 3 * engines.MANY, 1}
+    assert engines.cost(replace(stranger, functions={}), SimpleNamespace(), 3) is None
+
+
+def test_an_empty_round_that_takes_no_number_has_no_single_tasks(given, monkeypatch):
+    ranks = replace(recipe("joblib"), engine="torch.distributed, NCCL", functions={"empty_round": ()})
+    module = SimpleNamespace(empty_round=lambda: given.append(None))
+    assert engines.cost(ranks, module, 4) == Cost(1.0)
+
+
+def test_a_recipes_own_empty_round_comes_first(given):
+    own = replace(recipe("joblib"), functions={"empty_round": ("n", "payload")})
+    engines.cost(own, SimpleNamespace(empty_round=lambda n, payload=None: given.append(n)), 2)
+    assert given
+
+
+def test_every_engine_has_its_words_and_somebody_who_answers():
+    for each in scale.recipes():
+        assert bool(each.engine) == (each.technique not in ("numpy", "numba_cpu_tuned")), each.technique
+        assert not each.engine or each.engine in engines.ROUNDS or "empty_round" in each.functions, each.technique
+
+
+def test_a_task_of_ray_asks_for_what_its_recipe_needs(monkeypatch):
+    asked = []
+    monkeypatch.setattr("ray.remote", lambda **needs: asked.append(needs) or (lambda function: function))
+    engines.ray_tasks(recipe("ray"), 2)
+    engines.ray_tasks(recipe("ray_tasks_cuda_tuned"), 2)
+    assert asked == [{"num_cpus": 1}, {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}]
 
 
 def test_dask_does_not_hash_what_goes_to_a_task(monkeypatch):
     client = mock.Mock()
     monkeypatch.setattr(distributed, "default_client", lambda: client)
-    engines.dask_futures(None, 1)(1, b"payload")
+    engines.dask_futures(recipe("dask_processes"), 1)(1, b"payload")
     client.scatter.assert_called_once_with(b"payload", hash=False)
 
 
@@ -632,8 +731,8 @@ def test_only_tasks_that_are_anywhere_need_many_rounds(technique, workers, round
 def test_an_engine_that_went_away_is_not_asked_again(monkeypatch):
     monkeypatch.setattr(scale.runner, "Process", lambda *_, **__: pytest.fail("a worker was started"))
     run = scale.Run(recipe("dask_processes"), None, "tcp://127.0.0.1:1")
-    (failed,) = scale.measure(run, 4000, False, None)
-    assert failed["reason"] == "what ran at tcp://127.0.0.1:1 went away (Connection refused)"
+    (failed,) = scale.measure(run, scale.Work(4000))
+    assert failed.reason == "what ran at tcp://127.0.0.1:1 went away (Connection refused)"
 
 
 def test_a_ray_without_cpus_has_none(monkeypatch):

@@ -21,7 +21,8 @@ from conftest import HANG, until
 from scaling import HERE, OURS, Run, at_work, command, cookbook, marked, rows_of
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run import runner, scale
+from gpu_cookbook.run import runner
+from gpu_cookbook.store import scaling as store
 
 pytestmark = pytest.mark.slow
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
@@ -237,8 +238,8 @@ def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):
         assert run.family() == []
     assert [each["technique"] for each in rows_of(out)] == ["numba_cpu_tuned"]
     assert err.endswith("stopped early\n")
-    kept = scale.kept_of(clone / "benchmarks/results", "m")
-    assert [each["technique"] for each in kept] == ["numba_cpu_tuned"]
+    kept = store.kept_of(clone / "benchmarks/results", "m")
+    assert [each.technique for each in kept] == ["numba_cpu_tuned"]
 
 
 # ---- Engines that run already.
@@ -345,7 +346,7 @@ def test_a_scheduler_without_workers_says_so():
         out, err = cookbook("--size", "4000", "--scheduler", alone.address, code=1)
     finally:
         alone.stop()
-    assert (out, err) == ("", f"Nobody works behind {alone.address} yet: start workers first.\n")
+    assert (out, err) == ("", f"No workers connected to {alone.address} yet: start workers first.\n")
 
 
 def said_of(run, address):
@@ -464,7 +465,7 @@ input()
         assert other.stdout.readline() == "held\n"
         out, err = cookbook("--address", ray.address, code=1, PYTHONPATH=str(tmp_path), **NO_OTHER)
         other.communicate("\n", timeout=HANG)
-    assert (out, err) == ("", f"Others hold 1 of 1 GPUs behind {ray.address}: wait for their end.\n")
+    assert (out, err) == ("", f"Others hold 1 of 1 GPUs behind {ray.address}: wait until they finish.\n")
 
 
 def test_a_wrong_token_is_said(ray):

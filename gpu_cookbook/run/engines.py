@@ -5,14 +5,20 @@ import contextlib
 import multiprocessing
 import os
 import threading
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import measure
+from gpu_cookbook.scaling import Cost
 
-MANY = 20  # tasks a worker, from which the time of one more follows
+MANY = 20  # tasks per worker, from which the time of one more follows
 PAYLOAD = 32_000_000  # bytes that go to one task
-SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
+
+EmptyRound = Callable[..., None]  # (n, payload=None): n tasks that do nothing, until all have answered
 
 
 def nothing(payload=None):
@@ -26,163 +32,142 @@ class Nothing:
         pass
 
 
-def dask_threads(module, workers):
+class Witness:
+    """A payload that knows whether it was sent to another process."""
+
+    sent = False
+
+    def __reduce__(self):
+        self.sent = True
+        return int, ()
+
+
+def dask_threads(recipe: Recipe, workers: int) -> EmptyRound:
     import dask
 
     task = dask.delayed(nothing, pure=False)
     return lambda n, payload=None: dask.compute(*(task(payload) for _ in range(n)), scheduler="threads")
 
 
-def dask_futures(module, workers):
+def dask_futures(recipe: Recipe, workers: int) -> EmptyRound:
     import distributed
 
     client = distributed.default_client()
 
-    def rounds(n, payload=None):
+    def empty_round(n, payload=None):
         if payload is not None:
             # As Dask advises: an argument goes through the scheduler. A hash would take longer than the way.
             payload = client.scatter(payload, hash=False)
         client.gather([client.submit(nothing, payload, pure=False) for _ in range(n)])
 
-    return rounds
+    return empty_round
 
 
-def dask_actors(module, workers):
+def dask_actors(recipe: Recipe, workers: int) -> EmptyRound:
     import distributed
 
     client = distributed.default_client()
     places = client.scheduler_info(n_workers=-1)["workers"]
     actors = [client.submit(Nothing, actor=True, workers=[place], pure=False).result() for place in places]
 
-    def rounds(n, payload=None):
+    def empty_round(n, payload=None):
         for answer in [actors[i % len(actors)].nothing(payload) for i in range(n)]:
             answer.result()
 
-    return rounds
+    return empty_round
 
 
-def joblib_processes(module, workers):
+def joblib_processes(recipe: Recipe, workers: int) -> EmptyRound:
     return _joblib(workers, None)
 
 
-def joblib_threads(module, workers):
+def joblib_threads(recipe: Recipe, workers: int) -> EmptyRound:
     return _joblib(workers, "threads")
 
 
-def _joblib(workers, prefer):
+def _joblib(workers: int, prefer: str | None) -> EmptyRound:
     from joblib import Parallel, delayed
 
     return lambda n, payload=None: Parallel(workers, prefer=prefer)(delayed(nothing)(payload) for _ in range(n))
 
 
-def multiprocessing_pools(module, workers):
-    pools = getattr(module, "pools", None) or [module.pool]
-
-    def rounds(n, payload=None):
-        for answer in [pools[i % len(pools)].apply_async(nothing, (payload,)) for i in range(n)]:
-            answer.get()
-
-    return rounds
-
-
-def ray_tasks(module, workers):
+def ray_tasks(recipe: Recipe, workers: int) -> EmptyRound:
     import ray
 
-    task = ray.remote(nothing)
+    # By itself a task asks for a core, which a Ray of GPUs need not have; and a process with a GPU ends after its task.
+    gpu = {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
+    task = ray.remote(**gpu if resource(recipe) == "GPU" else {"num_cpus": 1})(nothing)
     return lambda n, payload=None: ray.get([task.remote(payload) for _ in range(n)])
 
 
-def ray_actors(module, workers):
+def ray_actors(recipe: Recipe, workers: int) -> EmptyRound:
     import ray
 
     actors = [ray.remote(num_cpus=0)(Nothing).remote() for _ in range(workers)]
     return lambda n, payload=None: ray.get([actors[i % workers].nothing.remote(payload) for i in range(n)])
 
 
-def plain_threads(module, workers):
-    return lambda n, payload=None: list(module.threads.map(nothing, [payload] * n))
-
-
-def ranks(module, workers):
-    """All ranks at once: an empty request, a sum by NCCL. There are no single tasks."""
-
-    def rounds(n, payload=None):
-        for pipe in module.ranks:
-            pipe.send((0, 0, 0, 0))
-        module.answers()
-
-    return rounds
-
-
-IN_PROCESS = (plain_threads, dask_threads, joblib_threads)
-
-# The engine of each technique, in words, and its rounds: None where it has none.
-ENGINES = {
-    "dask": ("Dask, threads", dask_threads),
-    "dask_processes": ("Dask, futures", dask_futures),
-    "dask_cuda": ("Dask, futures", dask_futures),
-    "dask_cuda_random_state": ("Dask, futures", dask_futures),
-    "dask_cuda_tuned": ("Dask, futures", dask_futures),
-    "dask_actors_cuda_tuned": ("Dask, actors", dask_actors),
-    "joblib": ("joblib, processes", joblib_processes),
-    "joblib_cuda": ("joblib, threads", joblib_threads),
-    "joblib_cuda_tuned": ("joblib, processes", joblib_processes),
-    "joblib_threads_cuda_tuned": ("joblib, threads", joblib_threads),
-    "multiprocessing": ("multiprocessing, a pool", multiprocessing_pools),
-    "multiprocessing_cuda": ("multiprocessing, a pool a GPU", multiprocessing_pools),
-    "ray": ("Ray, tasks", ray_tasks),
-    "ray_cuda": ("Ray, actors", ray_actors),
-    "ray_cuda_tuned": ("Ray, actors", ray_actors),
-    "ray_tasks_cuda_tuned": ("Ray, tasks", ray_tasks),
-    "cupy_threads_tuned": ("threads", plain_threads),
-    "torch_distributed_tuned": ("torch.distributed, NCCL", ranks),
+ROUNDS = {  # of engines whose own library can be asked, whatever the recipe, by its words for them
+    "Dask, threads": dask_threads,
+    "Dask, futures": dask_futures,
+    "Dask, actors": dask_actors,
+    "joblib, processes": joblib_processes,
+    "joblib, threads": joblib_threads,
+    "Ray, tasks": ray_tasks,
+    "Ray, actors": ray_actors,
 }
 
 
-def cost(technique, module, workers):
-    """{"round_s", "task_s", "byte_s"}: seconds of a round of one empty task a worker, of one task more, and of one byte
-    more that goes to a task, None where that is lost in the noise; without the last two where there are no single tasks
-    or nothing is moved. {} without an engine."""
-    if technique not in ENGINES:
-        return {}
-    _, make = ENGINES[technique]
-    rounds = make(module, workers)
+def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
+    """What a round of one empty task per worker takes, one task more, and one byte more that goes to a task: None where
+    that is lost in the noise. Nothing at all of an engine that nobody can ask.
 
-    def median(n, payload=None):
-        rounds(n, payload)
-        return float(np.median(measure.sample(lambda: rounds(n, payload))))
+    A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
+    own = getattr(module, "empty_round", None)
+    make = ROUNDS.get(recipe.engine)
+    if not (own or make):
+        return None
+    empty_round = own or make(recipe, workers)
 
-    found = {"round_s": median(workers)}
-    if make is not ranks:
-        many = MANY * workers
-        found["task_s"] = (median(many) - found["round_s"]) / (many - workers)
-    # Threads move nothing; nor does joblib, which computes for one worker in the process that asks.
-    if make not in (ranks, *IN_PROCESS) and (make is not joblib_processes or workers > 1):
-        payload = np.ones(PAYLOAD, np.uint8)  # zeros would be one page of memory again and again
-        found["byte_s"] = (median(1, payload) - median(1)) / PAYLOAD
-    return {name: value if value > 0 else None for name, value in found.items()}  # less than nothing: noise
+    def median(*arguments: Any) -> float:
+        empty_round(*arguments)
+        return float(np.median(measure.sample(lambda: empty_round(*arguments))))
+
+    if own and not recipe.functions["empty_round"]:
+        return Cost(median())
+    one_each, many = median(workers), MANY * workers
+    task = (median(many) - one_each) / (many - workers)
+    witness = Witness()
+    empty_round(1, witness)
+    if not witness.sent:  # threads share the memory; so does joblib, which computes for one worker in this process
+        return Cost(one_each, _known(task))
+    payload = np.ones(PAYLOAD, np.uint8)  # zeros would be one page of memory again and again
+    return Cost(one_each, _known(task), _known((median(1, payload) - median(1)) / PAYLOAD))
 
 
-def warm_up(recipe, workers):
+def _known(seconds: float) -> float | None:
+    return seconds if seconds > 0 else None  # less than nothing: noise
+
+
+def warm_up(recipe: Recipe, workers: int) -> int:
     """Rounds of tiny tasks before the first that counts: they compile in every process, and start CUDA on every GPU.
-    Ray's tasks are in any process, with any GPU: 4 processes had met each of 4 GPUs after 8 to 30 rounds."""
-    _, make = ENGINES.get(recipe.technique, (None, None))
-    return 15 * workers if make is ray_tasks and resource(recipe) == "GPU" else 5
+    Ray's tasks run in any process, with any GPU: 4 processes had met each of 4 GPUs after 8 to 30 rounds."""
+    return 15 * workers if recipe.engine == "Ray, tasks" and resource(recipe) == "GPU" else 5
 
 
-def resource(recipe):
+def resource(recipe: Recipe) -> str:
     """What each worker of a recipe needs one of, as Ray calls it."""
     return "CPU" if recipe.runs_on == "CPU" else "GPU"
 
 
-def dask_places():
+def dask_places() -> set[str]:
     """The addresses of Dask's workers: one that is started again has another."""
     import distributed
 
     return set(distributed.default_client().scheduler_info(n_workers=-1)["workers"])
 
 
-def places(framework, kind):
+def places(framework: str, kind: str) -> int:
     """How many workers of the running engine have a CPU, or a GPU."""
     if framework == "Dask":
         import distributed
@@ -193,7 +178,7 @@ def places(framework, kind):
     return int(ray.cluster_resources().get(kind, 0))
 
 
-def held(framework, kind):
+def held(framework: str, kind: str) -> int:
     """How many of them others keep for themselves, as they can in Ray."""
     if framework == "Dask":
         return 0
@@ -202,7 +187,7 @@ def held(framework, kind):
     return places(framework, kind) - int(ray.available_resources().get(kind, 0))
 
 
-def sees_gpu():
+def sees_gpu() -> bool:
     """Whether CUDA has a GPU for this process, which may have no package to ask."""
     import ctypes
 
@@ -214,8 +199,9 @@ def sees_gpu():
     return not cuda.cuInit(0) and not cuda.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
 
 
-def ray_losses():
+def ray_losses() -> int:
     """How many of Ray's processes have ended without being told to."""
+    # ray.util.state would say it too, but asks the dashboard, which a recipe's own Ray does not have.
     from ray._private.state import state
     from ray.core.generated import common_pb2, gcs_pb2
 
@@ -223,19 +209,19 @@ def ray_losses():
     return sum(not worker.is_alive and worker.exit_type == common_pb2.SYSTEM_ERROR for worker in workers)
 
 
-def losses(framework, technique):
+def losses(recipe: Recipe) -> Callable[[], int]:
     """A function that says how many workers were lost since now. An engine that does not go on without one raises."""
-    if framework == "Ray":
+    if recipe.framework == "Ray":
         before = ray_losses()
         return lambda: ray_losses() - before
-    if framework == "Dask" and technique != "dask":
+    if recipe.framework == "Dask" and recipe.engine != "Dask, threads":
         places = dask_places()
         return lambda: len(places - dask_places())
     return lambda: 0
 
 
 @contextlib.contextmanager
-def none_lost(say):
+def none_lost(say: Callable[..., None]) -> Iterator[None]:
     """multiprocessing.Pool waits for ever for the answer of a process that is gone: this ends our process instead."""
     done = threading.Event()
     mine = {child.pid for child in multiprocessing.active_children()}
@@ -253,7 +239,7 @@ def none_lost(say):
         done.set()  # before the pool ends its processes
 
 
-def dashboard():
+def dashboard() -> str | None:
     """The address of Dask's dashboard, where one is served."""
     import distributed
 

@@ -1,25 +1,24 @@
 """From one core to every GPU: random_subset_mean on more and more workers, in every engine, and what each engine costs.
 
-A row is one recipe on a number of workers, cores or GPUs, at one size: strong, where all of them share one size; weak,
-where each has that many rows. The recipes and the sizes are those of recipes/random_subset_mean.
+What can be run here, what must be so before it is, and the runs themselves, which yield Rows (gpu_cookbook/scaling.py).
+The recipes and the sizes are those of recipes/random_subset_mean.
 """
 
 import itertools
-import json
 import os
 import socket
-import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import report, tables
-from gpu_cookbook.render.report import digits, seconds
+from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.results import Status, Timing
 from gpu_cookbook.run import engines, runner
-from gpu_cookbook.run.measure import COLD_LIMIT
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, BadInput, Cost, Row, ScaleError, amount
 
-WORKLOAD = "random_subset_mean"
-PROBLEM = ("rows", "columns", "chunk")
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # of the recipes that scale
 CONTEXT = 2e9  # bytes of a GPU's memory: CUDA's context, cuRAND's states, NCCL's buffers (0.5 to 1.6 were seen)
 ANSWER_LIMIT = 3  # seconds until an engine that runs already must have taken a connection
@@ -28,70 +27,130 @@ START = {  # how it is started, on this machine only
     "Dask": "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787",
     "Ray": "docs/scale-out/ray.md has the commands",
 }
-FILE = "scale.jsonl"
+
+Cluster = Mapping[str, tuple[int, int]]  # {"CPU": (workers, those that others hold), "GPU": …}
+Say = Callable[[str], None]
 
 
-class Impossible(Exception):
-    """What was asked for cannot be run here; the message says why and what to do."""
+@dataclass(frozen=True)
+class Work:
+    """What each run computes: an array of so many rows and columns; weak: also one that has the rows of all workers."""
+
+    size: int
+    weak: bool = False
+    chunk: int | None = None  # the workload's own
+
+    def problems(self, workers: int | None) -> dict[str, tuple[int, int, int]]:
+        """{mode: (rows, columns, chunk)}. On one worker both modes are the same problem."""
+        workload = catalogue.workload_module(WORKLOAD)
+        rows, columns = workload.shape(self.size)
+        chunk = self.chunk or workload.chunk(self.size)
+        found = {STRONG: (rows, columns, chunk)}
+        if self.weak and workers and workers > 1:
+            found[WEAK] = (rows * workers, columns, chunk)
+        return found
 
 
 @dataclass(frozen=True)
 class Run:
     """One recipe on so many workers."""
 
-    recipe: catalogue.Recipe
+    recipe: Recipe
     workers: int | None  # as many as there are behind the address
     address: str | None = None
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         return "worker" if self.address else KINDS[self.recipe.runs_on]
 
     @property
-    def on(self):
+    def on(self) -> str:
         return amount(self.workers, self.kind)
 
+    def row(self, status: Status, reason: str | None = None, **more: Any) -> Row:
+        return Row(
+            technique=self.recipe.technique,
+            framework=self.recipe.framework,
+            lane=self.recipe.lane,
+            engine=self.recipe.engine,
+            kind=self.kind,
+            workers=self.workers,
+            status=status,
+            reason=reason,
+            shared_samples=self.recipe.shares_samples,
+            **more,
+        )
 
-def amount(workers, kind):
-    """'1 core', '4 GPUs'; '' where nothing ran."""
-    return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
+
+def prepare(
+    work: Work,
+    names: Sequence[str] = (),
+    lane: str | None = None,
+    cores: Sequence[int] | None = None,
+    gpus: Sequence[int] | None = None,
+    addresses: Mapping[str, str] | None = None,
+) -> tuple[list[Run], list[Row]]:
+    """(runs, rows of what was skipped): see recipes() and plan(). One core and all, one GPU, its doublings and all,
+    where no numbers are given.
+
+    ScaleError, where nothing can run, or where something must be so that is not: found out now, not after minutes."""
+    addresses = addresses or {}
+    chosen = recipes(names, lane, addresses)
+    cores = sorted({1, len(os.sched_getaffinity(0))}) if cores is None else cores
+    gpus = doublings(len(machine.gpus())) if gpus is None else gpus
+    clusters = {framework: inspect_cluster(framework, address) for framework, address in addresses.items()}
+    runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
+    if not runs:
+        why = "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason))
+        why = why or "no core and no GPU was asked for, or more than the one core that NumPy uses"
+        raise ScaleError(f"Nothing to run here: {why}.")
+    require_free_memory(runs, work)
+    return runs, skipped
 
 
-def recipes(names=(), lane=None, address_of=None):
-    """The recipes that scale, of these engines: a technique, or the first word of several. ``address_of``: the
-    frameworks whose engine runs already; only their recipes that can use one."""
-    mine = [r for r in catalogue.choose([WORKLOAD], (), lane) if r.runs_on in KINDS]
-    known = sorted({r.technique.partition("_")[0] for r in mine} | {r.technique for r in mine})
+def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iterable[str] = ()) -> list[Recipe]:
+    """The recipes that scale, of these engines: a technique, or the first word of several. ``frameworks``: those whose
+    engine runs already; only their recipes that can use one."""
+    mine = [recipe for recipe in catalogue.choose([WORKLOAD], (), lane) if recipe.runs_on in KINDS]
+    known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
         if name not in known:
             raise catalogue.UnknownName(catalogue.nearest("engine", name, known))
     if names:
-        mine = [r for r in mine if r.technique in names or r.technique.partition("_")[0] in names]
-    if address_of:
-        mine = [r for r in mine if r.framework in address_of and "def engine(address" in r.path.read_text("utf-8")]
+        mine = [recipe for recipe in mine if {recipe.technique, first_word(recipe)} & set(names)]
+    if frameworks:
+        mine = [recipe for recipe in mine if recipe.framework in frameworks and recipe.takes_address]
         if not mine:
-            raise Impossible(
-                "Engines that run already are used by recipes of Dask (--scheduler) and of Ray (--address)."
-            )
+            raise ScaleError("Only recipes of Dask (--scheduler) and of Ray (--address) can use a running cluster.")
     return mine
 
 
-def plan(chosen, cores, gpus, addresses, behind):
-    """(runs, skipped rows): each recipe on each number of workers; NumPy uses one core. Once, on all that there are
-    ``behind`` it, where its framework has an address; Impossible, where others hold some of them."""
+def first_word(recipe: Recipe) -> str:
+    return recipe.technique.partition("_")[0]
+
+
+def plan(
+    chosen: Iterable[Recipe],
+    cores: Iterable[int],
+    gpus: Iterable[int],
+    addresses: Mapping[str, str],
+    clusters: Mapping[str, Cluster],
+) -> tuple[list[Run], list[Row]]:
+    """(runs, skipped rows): each recipe on each number of workers; NumPy uses one core. Where its framework has an
+    address, once, on all workers of the cluster; ScaleError, where others hold some of them."""
     runs, skipped = [], []
     for recipe in chosen:
         address = addresses.get(recipe.framework)
         obstacle = machine.missing(recipe) if address else machine.obstacle(recipe)
         if address and not obstacle:
             kind = engines.resource(recipe)
-            workers, held = behind[recipe.framework][kind]
+            workers, held = clusters[recipe.framework][kind]
             if held:
-                raise Impossible(f"Others hold {held} of {workers} {kind}s behind {address}: wait for their end.")
+                raise ScaleError(f"Others hold {held} of {workers} {kind}s behind {address}: wait until they finish.")
             if not workers:
                 obstacle = f"no {kind} behind {address}"
         if obstacle:
-            skipped.append(row(Run(recipe, None), None, "skipped", obstacle))
+            skipped.append(Run(recipe, None).row(Status.SKIPPED, obstacle))
         elif address:
             runs.append(Run(recipe, None, address))
         elif recipe.runs_on == "CPU":
@@ -101,133 +160,139 @@ def plan(chosen, cores, gpus, addresses, behind):
     return runs, skipped
 
 
-def doublings(most):
+def doublings(most: int) -> list[int]:
     """1, 2, 4, … and the most."""
     return sorted({2**n for n in range(most.bit_length())} | {most}) if most else []
-
-
-def problems(size, workers, weak, chunk):
-    """{mode: (rows, columns, chunk)}. On one worker both modes are the same problem."""
-    rows, columns = catalogue.workload_module(WORKLOAD).shape(size)
-    chunk = chunk or catalogue.workload_module(WORKLOAD).chunk(size)
-    found = {"strong": (rows, columns, chunk)}
-    return found | ({"weak": (rows * workers, columns, chunk)} if weak else {})
-
-
-def row(run, mode, status, reason=None, **figures):
-    """A row as every output format has it; ``mode`` None of a recipe that does not run here."""
-    recipe = run.recipe
-    return {
-        "technique": recipe.technique,
-        "framework": recipe.framework,
-        "lane": recipe.lane,
-        "engine": engines.ENGINES[recipe.technique][0] if recipe.technique in engines.ENGINES else None,
-        "kind": run.kind,
-        "workers": run.workers,
-        "mode": mode,
-        "status": status,
-        "reason": reason,
-        **figures,
-    }
 
 
 # ---- What must be so before anything is measured.
 
 
-def touch(address):
-    """OSError, where nobody takes a connection at tcp://host:port or host:port; ValueError, where that is neither."""
+def check_reachable(address: str) -> None:
+    """OSError, where nothing takes a connection at tcp://host:port or host:port; ValueError, where that is neither."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if not (parts.hostname and parts.port):
         raise ValueError(address)
     socket.create_connection((parts.hostname, parts.port), ANSWER_LIMIT).close()
 
 
-def gone(address):
-    """That nobody takes a connection there any more, in words; else None."""
+def unreachable_reason(address: str) -> str | None:
+    """That nothing takes a connection there any more, in words; else None."""
     try:
-        touch(address)
+        check_reachable(address)
     except OSError as error:
         return f"what ran at {address} went away ({error.strerror or error})"
+    return None
 
 
-def join(framework, address):
-    """{"CPU": (workers, those that others hold), "GPU": …} of an engine that runs already, asked in its own protocol.
-    Impossible, where none is there."""
+def inspect_cluster(framework: str, address: str) -> Cluster:
+    """What works for an engine that runs already, asked in its own protocol. ScaleError, where none is there."""
     try:
-        touch(address)
+        check_reachable(address)
     except ValueError:
-        raise Impossible(
-            f"'{address}' is no address: tcp://127.0.0.1:8786 is one of a scheduler, 127.0.0.1:6379 of Ray."
+        raise ScaleError(
+            f"'{address}' is not an address, such as tcp://127.0.0.1:8786 of a Dask scheduler or 127.0.0.1:6379 of Ray."
         ) from None
     except OSError as error:
-        raise Impossible(
+        raise ScaleError(
             f"Nothing answers at {address} ({error.strerror or error}). Start it first, or give another address: "
             f"{START[framework]}"
         ) from None
     with runner.Process({"action": "join", "framework": framework, "address": address}) as process:
         *_, last = process.messages(runner.START_LIMIT, JOIN_LIMIT)
     if "ending" in last:
-        raise Impossible(f"What is at {address} cannot be used as {framework} can: {last['ending']}")
+        raise ScaleError(f"What is at {address} cannot be used as {framework}: {last['ending']}")
     if not any(workers for workers, _ in last["behind"].values()):
-        raise Impossible(f"Nobody works behind {address} yet: start workers first.")
-    return last["behind"]
+        raise ScaleError(f"No workers connected to {address} yet: start workers first.")
+    return {kind: (workers, held) for kind, (workers, held) in last["behind"].items()}
 
 
-def free(runs, size, weak, chunk):
-    """Impossible, where the host or a GPU of these runs has too little memory free for the work, or someone else has
-    taken the GPU."""
+def require_free_memory(runs: Sequence[Run], work: Work) -> None:
+    """ScaleError, where the host or a GPU of these runs has too little memory free for the work, or somebody else uses
+    the GPU."""
 
-    def held(kind):
+    def needed(kind: str) -> float:
         """Bytes of the largest run: samples, subset, the generator's own, as the workload counts; cores share one
-        memory. Nothing is stored in the tuned lane."""
+        memory. Nothing is stored in the tuned lane, but by recipes that make other samples than its shared ones."""
         chunks = [
             (run.workers if kind == "core" else 1) * min(side, rows) * min(side, columns)
             for run in runs
-            if run.kind == kind and run.recipe.lane != "tuned"
-            for rows, columns, side in problems(size, run.workers, weak, chunk).values()
+            if run.kind == kind and not run.recipe.shares_samples
+            for rows, columns, side in work.problems(run.workers).values()
         ]
         return 3 * 8 * max(chunks, default=0)
 
-    needed, left = held("core"), machine.host_memory_free()
-    if left < needed:
-        raise Impossible(
-            f"{left / 1e9:.1f} GB of the host's memory are free, and this needs {needed / 1e9:.1f}, a chunk a core: "
-            "take a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
+    left = machine.host_memory_free()
+    if left < needed("core"):
+        raise ScaleError(
+            f"{left / 1e9:.1f} GB of host memory are free, and this needs {needed('core') / 1e9:.1f}, one chunk per "
+            "core: use a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
         )
-    needed = held("GPU") + CONTEXT
+    on_gpu = needed("GPU") + CONTEXT
     most = max((run.workers for run in runs if run.kind == "GPU"), default=0)
     every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
     for gpu, (used, left), others in itertools.islice(every, most):
         if others:
-            raise Impossible(
-                f"GPU {gpu.index} ({gpu.name}) is taken by someone else: {', '.join(others)}. Wait for their end, or "
-                "leave it out: CUDA_VISIBLE_DEVICES names the GPUs to use."
+            raise ScaleError(
+                f"GPU {gpu.index} ({gpu.name}) is in use by somebody else: {', '.join(others)}. Wait until they "
+                "finish, or leave it out: CUDA_VISIBLE_DEVICES names the GPUs to use."
             )
-        if left < needed:
-            raise Impossible(
+        if left < on_gpu:
+            raise ScaleError(
                 f"GPU {gpu.index} ({gpu.name}) has {left / 1e9:.1f} GB free of {(used + left) / 1e9:.0f}, and this "
-                f"needs {needed / 1e9:.1f}: free some, leave it out by CUDA_VISIBLE_DEVICES, or take a smaller --chunk."
+                f"needs {on_gpu / 1e9:.1f}: free some, leave it out with CUDA_VISIBLE_DEVICES, or use a smaller "
+                "--chunk."
             )
+
+
+def require_drawable(path: Path) -> None:
+    """BadInput, where no drawing can be written there; ScaleError, without what draws."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ScaleError("--plot needs matplotlib: pip install matplotlib") from None
+    if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
+        raise BadInput(f"Cannot draw into {path}: its name must end in .png, .svg or .pdf.")
+    there = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise BadInput(
+            f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+        ) from None
+    if not there:
+        path.unlink()
 
 
 # ---- The runs.
 
 
-def measure(run, size, weak, chunk, say=lambda text: None):
+def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> Iterator[Row]:
+    """Yields the rows of every run as they come; ``started`` is called before each run. Whoever closes it, or stops it
+    by Ctrl-C, leaves no process behind."""
+    for run in runs:
+        started(run)
+        yield from measure(run, work, say)
+
+
+def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]:
     """Yields the rows of a run as they come: of its problems, and of what the engine costs by itself (mode empty).
 
     ``say`` gets what the user should see at once: a dashboard's address.
     """
-    modes = problems(size, run.workers, weak and run.workers and run.workers > 1, chunk)
-    left = [{"mode": mode, "size": size, **dict(zip(PROBLEM, problem, strict=True))} for mode, problem in modes.items()]
-    away = run.address and gone(run.address)
+    problems = work.problems(run.workers)
+    left = [
+        {"mode": mode, "size": work.size, "rows": rows, "columns": columns, "chunk": chunk}
+        for mode, (rows, columns, chunk) in problems.items()
+    ]
+    away = run.address and unreachable_reason(run.address)
     if away:
-        yield from (row(run, status="failed", reason=away, **problem) for problem in left)
+        yield from (run.row(Status.FAILED, away, **problem) for problem in left)
         return
     job = {
         "action": "scale",
         "path": str(run.recipe.path),
-        "problems": list(modes.values()),
+        "problems": list(problems.values()),
         "workers": run.workers,
         "address": run.address,
     }
@@ -246,343 +311,23 @@ def measure(run, size, weak, chunk, say=lambda text: None):
                 if message["engine"]["dashboard"]:
                     say(f"{run.recipe.technique}: the dashboard is at {message['engine']['dashboard']}")
             elif "answer" in message:
-                answer = message["answer"] | left.pop(0) | {"start_s": start_s}
-                if answer["status"] == "failed" and run.address:
-                    answer["reason"] = gone(run.address) or answer["reason"]
-                yield row(run, **answer)
+                yield answered(run, start_s=start_s, **left.pop(0), **message["answer"])
             elif "cost" in message:
                 costed = True
                 if message["cost"]:
-                    yield row(run, "empty", "ok", **message["cost"])
+                    yield run.row(Status.OK, mode=EMPTY, cost=Cost(**message["cost"]))
             else:
                 reason = reason or message["ending"]
     if reason and run.address:
-        reason = gone(run.address) or reason
+        reason = unreachable_reason(run.address) or reason
     for problem in left:
-        yield row(run, status="failed", reason=reason, **problem)
+        yield run.row(Status.FAILED, reason, **problem)
     if reason and not left:
-        yield row(run, "empty", "failed", f"afterwards: {reason}" if costed else reason)
+        yield run.row(Status.FAILED, f"afterwards: {reason}" if costed else reason, mode=EMPTY)
 
 
-def disagreements(rows):
-    """Marks as failed what does not belong in the tuned lane: its recipes average the same samples, so that all have
-    the same mean. The one that more than half have is taken for right; where there is none, none of them is."""
-    groups = {}
-    for each in rows:
-        if each["lane"] == "tuned" and each["status"] == "ok" and each["mode"] != "empty":
-            groups.setdefault((each["rows"], each["columns"]), []).append(each)
-    for mine in groups.values():
-        means = sorted(each["mean"] for each in mine)
-        middle = means[len(means) // 2]  # is one of them, if more than half are the same
-        if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
-            fault = f"the tuned lane has means from {means[0]!r} to {means[-1]!r}, and none that more than half have"
-        else:
-            fault = f"the others of the tuned lane have the mean {middle!r}"
-            mine = [each for each in mine if not alike(each["mean"], middle)]
-        for each in mine:
-            each |= {"status": "failed", "reason": f"{each['mean']!r}, where {fault}"}
-    return rows
-
-
-def alike(mean, other):
-    return abs(mean - other) <= engines.SAME * abs(other)
-
-
-# ---- What they come to.
-
-
-def complete(rows):
-    """The rows with their speedup and efficiency over the same recipe on the fewest workers, and the mean's error."""
-    ok = [each for each in rows if each["status"] == "ok" and each["mode"] != "empty"]
-    for each in ok:
-        base = min(
-            (other for other in ok if same(other, each) and (other["mode"] == each["mode"] or other["workers"] == 1)),
-            key=lambda other: other["workers"],  # a worker's own share is the whole: one row for both modes
-        )
-        more = each["workers"] / base["workers"]
-        work = more if each["mode"] == "weak" else 1
-        each["speedup_x"] = work * base["time_s"] / each["time_s"]
-        each["efficiency"] = each["speedup_x"] / more
-        each["base_workers"] = base["workers"]
-        each["base_stale"] = base.get("stale", False)
-        each["error"] = abs(each["mean"] - 11)
-    return rows
-
-
-def same(one, other):
-    return all(one[key] == other[key] for key in ("technique", "kind", "size", "chunk"))
-
-
-TITLES = {
-    "strong": "Strong scaling: all workers share",
-    "weak": "Weak scaling: each worker has",
-}
-HEAD = ("engine", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start", "")
-COSTS_HEAD = ("engine", "measured in", "on", "an empty round", "a task more", "to a task")
-LEGEND = (
-    "time: median of calls until the mean is on the host, ~ where half of them spread over more than "
-    f"{100 * report.NOISY:.0f} %; a first call of more than {COLD_LIMIT} s is the only one. speedup and efficiency: "
-    "over the same recipe on the fewest workers (weak: of the work done in a time). start: imports but NumPy's, engine "
-    "and processes, once. error of the mean: distance from 11, which is the mean of infinitely many. † the recipe has "
-    "changed since, or the one that it is held against."
-)
-EMPTY = (
-    f"an empty round: a task that does nothing on each worker. a task more: with {engines.MANY} for each worker. to "
-    f"a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. –: lost in the noise, or there is no such thing."
-)
-
-
-def drawn(rows):
-    """Tables of strong scaling, weak scaling and the engines' own cost, of what there is."""
-    found = []
-    for mode in ("strong", "weak"):
-        for size in dict.fromkeys(each["size"] for each in rows if each["mode"] == mode):
-            sized = of_mode(rows, mode, size)
-            sized.sort(key=lambda each: (each["kind"], each["lane"], named(each), each["workers"] or 0))
-            label = catalogue.workload_module(WORKLOAD).label(size)
-            entries = [tuple(map(tables.Entry, words(each))) for each in sized]
-            title = f"{TITLES[mode]} {label}{source(sized)}"
-            records = [{"table": mode} | each for each in sized]
-            found.append(tables.Table(title, HEAD, "lllrrrrrl", entries, [], records))
-    told = story(rows)
-    if len(told.records) > 1:
-        found.insert(0, told)
-    costs = [each for each in rows if each["mode"] == "empty"]
-    wrong = [each for each in costs if each["status"] != "ok"]
-    costs = [each for each in costs if each["status"] == "ok"]
-    if costs:
-        costs.sort(key=lambda each: (each["kind"], each["engine"], each["technique"], each["workers"]))
-        entries = [tuple(map(tables.Entry, cost_words(each))) for each in costs]
-        records = [{"table": "empty"} | each for each in costs]
-        note = [tables.Entry(EMPTY, "note")]
-        found.append(tables.Table(f"What an engine costs{source(costs)}", COSTS_HEAD, "lllrrr", entries, note, records))
-    reasons = [f"{e['technique']}: {e['reason']}" for e in (*wrong, *(e for e in rows if e["status"] == "skipped"))]
-    if found:
-        notes = [tables.Entry(LEGEND, "note"), *(tables.Entry(reason, "note") for reason in reasons)]
-        first = max((n for n, table in enumerate(found) if table.head == HEAD), default=0)
-        found[first] = replace(found[first], notes=[*notes, *found[first].notes])
-    return found
-
-
-# N. Morizet, "Speed Cubing for Machine Learning, Episode 3: Using Multi-GPU, Dask and CuPy", Towards Data Science, 2020
-# on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
-STORY_SIZE, STORY_CHUNK = 100_000, 10_000
-STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
-STORY = (  # of cores or GPUs, whether it is all of them, what was told
-    ("core", False, "701 s on one core"),
-    ("core", True, "55 s on 16 cores"),
-    ("GPU", False, "almost 12 s on a K80"),
-    ("GPU", True, "less than 2 s on 8 K80"),
-)
-AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
-
-
-def story(rows):
-    """The experiment as it was first told, and here: the same program, and the fastest of the tuned lane."""
-    mine = [e for e in rows if e["status"] == "ok" and e["mode"] == "strong" and e["size"] == STORY_SIZE]
-    lanes = (
-        [e for e in mine if e["technique"] == AS_WRITTEN.get(e["kind"]) and e["chunk"] == STORY_CHUNK],
-        [e for e in mine if e["lane"] == "tuned"],
-    )
-    entries, records = [], []
-    for kind, every, then in STORY:
-        texts = [then]
-        for lane in lanes:
-            here = [e for e in lane if e["kind"] == kind]
-            workers = max((e["workers"] for e in here if every), default=1)
-            here = sorted((e for e in here if e["workers"] == workers), key=lambda e: e["time_s"])
-            best = here[0] if here else None
-            if best is None or (every and workers == 1):
-                texts.append("–")
-                continue
-            names = ", ".join(e["technique"] for e in here if tables.tied(*map(as_cell, (e, best)), "resident"))
-            one_core = [e for e in lane if (e["kind"], e["workers"]) == ("core", 1)]
-            one_core = min(one_core, key=lambda e: e["time_s"], default=None)
-            over = f", {dagger(one_core)}{digits(one_core['time_s'] / best['time_s'])} ×" if one_core else ""
-            texts.append(f"{dagger(best)}{seconds(best['time_s'])} on {amount(workers, kind)}{over}: {names}")
-            records.append({"table": "story", "then": then} | best)
-        entries.append(tuple(map(tables.Entry, texts)))
-    note = tables.Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))
-    head = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
-    return tables.Table(f"The experiment, then and now{source(records)}", head, "lll", entries, [note], records)
-
-
-def as_cell(each):
-    """Its time as a cell has it, for what knows cells; an empty round has no spread."""
-    if each["mode"] == "empty":
-        return {"resident_s": each["round_s"]}
-    return {"resident_s": each["time_s"], "resident_q1_s": each["q1_s"], "resident_q3_s": each["q3_s"]}
-
-
-def source(rows):
-    """Of kept rows machine, commits and dates, as the end of a title."""
-    origins = dict.fromkeys(f"{each['commit'][:8]}, {each['date']}" for each in rows if "commit" in each)
-    return f". {rows[0]['machine']}, {' and '.join(origins)}" if origins else ""
-
-
-def of_mode(rows, mode, size):
-    """The rows of a mode and size. Of weak scaling, what one worker did of the same problem is one of them."""
-    mine = [each for each in rows if (each["mode"], each.get("size")) == (mode, size)]
-    ones = [each for each in rows if mode == "weak" and (each["mode"], each["workers"]) == ("strong", 1)]
-    return mine + [one for one in ones if any(same(one, each) for each in mine)]
-
-
-def words(each):
-    lost = f"{each['lost']} worker{'s' * (each['lost'] > 1)} lost" if each.get("lost") else ""
-    on = amount(each["workers"], each["kind"])
-    if each["status"] != "ok":
-        return named(each), each["lane"], on, each["status"], "", "", "", "", each["reason"]
-    return (
-        named(each),
-        each["lane"],
-        on,
-        dagger(each) + report.timing(as_cell(each), "resident"),
-        f"{'†' * each['base_stale']}{digits(each['speedup_x'])} ×",
-        f"{'†' * each['base_stale']}{digits(each['efficiency'])}",
-        f"{each['error']:.1e}",
-        seconds(each["start_s"]),
-        lost,
-    )
-
-
-def dagger(each):
-    return "†" * each.get("stale", False)
-
-
-def named(each):
-    """The technique, and its chunks where they are not the workload's own."""
-    own = catalogue.workload_module(WORKLOAD).chunk(each["size"])
-    return each["technique"] if each["chunk"] == own else f"{each['technique']}, chunks of {each['chunk']:,}"
-
-
-def cost_words(each):
-    on = amount(each["workers"], each["kind"])
-    task, byte = each.get("task_s"), each.get("byte_s")
-    return (
-        each["engine"],
-        each["technique"],
-        on,
-        dagger(each) + seconds(each["round_s"]) if each["round_s"] else "–",
-        seconds(task) if task else "–",
-        f"{digits(1e-9 / byte)} GB/s" if byte else "–",
-    )
-
-
-def drawable(path):
-    """Impossible, where no drawing can be written there: found out now, not after minutes of measuring."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise Impossible("--plot needs matplotlib: pip install matplotlib") from None
-    if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
-        raise Impossible(f"'{path.suffix}' is no kind of drawing: name a file in .png, .svg or .pdf.")
-    there = path.exists()
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise Impossible(
-            f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
-        ) from None
-    if not there:
-        path.unlink()
-
-
-# ---- What is kept.
-
-
-def keep(folder, rows, name, commit):
-    """Adds a line to FILE: the rows, and where they come from."""
-    nvidia = machine.nvidia()
-    measured = [each for each in rows if each["status"] != "skipped"]
-    if not measured:
-        return
-    modules = sorted(
-        {
-            module
-            for each in catalogue.choose([WORKLOAD])
-            for module in each.packages
-            if any(each.technique == one["technique"] for one in measured)
-        }
-    )
-    line = {
-        "machine": name,
-        "processor": machine.processor(),
-        "gpus": [gpu.name for gpu in machine.gpus()],
-        "driver": nvidia and nvidia.driver,
-        "versions": machine.versions(tuple(modules)),
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": commit,
-        "rows": measured,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / FILE).open("a+b") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        ended = file.read() in (b"", b"\n")  # or whoever wrote the last line was killed
-        file.write(b"\n" * (not ended) + json.dumps(line, ensure_ascii=False).encode() + b"\n")
-
-
-def kept_of(folder, name):
-    """What was kept last of a machine, each row once: the newest of its problem and recipe."""
-    lines = kept(folder)
-    if not lines:
-        raise Impossible(f"Nothing is kept yet: gpu-cookbook scale --save --machine {name}")
-    mine = [line for line in lines if line["machine"] == name]
-    if not mine:
-        names = sorted({line["machine"] for line in lines})
-        raise Impossible(f"Nothing is kept of '{name}'. There are: {', '.join(names)}.")
-    rows = {}
-    for line in mine:
-        about = {"machine": name, "commit": line["commit"], "date": line["date"]}
-        old = stale(folder, line["commit"], {each["technique"] for each in line["rows"]})
-        again = {run_of(each) for each in line["rows"]}
-        # An empty round is of its run: one that ended badly has a row that a later one may lack.
-        rows = {key: each for key, each in rows.items() if each["mode"] != "empty" or run_of(each) not in again}
-        for each in line["rows"]:
-            key = (*run_of(each), *(each.get(k) for k in ("mode", "size", "chunk")))
-            rows[key] = each | about | {"stale": each["technique"] in old}
-    return complete(disagreements(list(rows.values())))
-
-
-def run_of(each):
-    return each["technique"], each["kind"], each["workers"]
-
-
-def stale(folder, commit, techniques):
-    """Those whose recipe is gone, or whose code is not what it was at that commit."""
-    from gpu_cookbook.store import asv_files as store  # only here: it is asv's side
-
-    try:
-        changed = store.changed_since(folder.parents[1], commit)
-    except store.StoreError as error:
-        raise Impossible(f"A line of {folder / FILE} {error}. Of a shallow clone: git fetch --unshallow") from None
-    recipes = {recipe.technique: recipe for recipe in catalogue.choose([WORKLOAD])}
-    return {name for name in techniques if name not in recipes or changed & store.sources(recipes[name])}
-
-
-def whole(each):
-    """Whether a kept row has all that is shown of it."""
-    if not isinstance(each, dict):
-        return False
-    wanted = ["technique", "framework", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
-    if each.get("mode") != "empty":
-        wanted += ["size", *PROBLEM]
-    if each.get("status") == "ok":
-        wanted += ["round_s"] if each.get("mode") == "empty" else ["time_s", "q1_s", "q3_s", "mean", "start_s"]
-    return each.keys() >= set(wanted)
-
-
-def kept(folder):
-    """The lines of FILE; Impossible where one cannot be read."""
-    path = folder / FILE
-    try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        for number, line in enumerate(lines, 1):
-            if not (isinstance(line, dict) and line.keys() >= {"machine", "date", "commit", "rows"}):
-                raise ValueError(f"line {number} is none of 'scale --save'")
-            if not (isinstance(line["rows"], list) and all(map(whole, line["rows"]))):
-                raise ValueError(f"line {number} has rows that are none of 'scale --save'")
-    except FileNotFoundError:
-        return []
-    except ValueError as error:
-        raise Impossible(f"{path} cannot be read ({error}): mend it, or move it away.") from None
-    return lines
+def answered(run: Run, status: str, reason: str | None, time: Sequence[float] | None = None, **more: Any) -> Row:
+    """The row of an answer, as the worker sends it; ``time``: the parts of a Timing."""
+    if status == Status.FAILED and run.address:
+        reason = unreachable_reason(run.address) or reason
+    return run.row(Status(status), reason, time=time and Timing(*time), **more)

@@ -24,15 +24,15 @@ import os  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import traceback  # noqa: E402
-from collections.abc import Callable, Mapping  # noqa: E402
+from collections.abc import Callable, Mapping, Sequence  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
 from functools import partial  # noqa: E402
 from pathlib import Path  # noqa: E402
 from types import ModuleType  # noqa: E402
 from typing import Any  # noqa: E402
 
-from gpu_cookbook import catalogue, machine  # noqa: E402
-from gpu_cookbook.results import Probe, Result, Size, Status, judged, to_wire  # noqa: E402
+from gpu_cookbook import catalogue, machine, scaling  # noqa: E402
+from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire  # noqa: E402
 from gpu_cookbook.run import engines, measure  # noqa: E402
 from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
@@ -145,7 +145,7 @@ def run(job: Mapping[str, Any], say: Say) -> None:
             say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
 
 
-def scale(job, say):
+def scale(job: dict[str, Any], say: Say) -> None:
     """Times a recipe of random_subset_mean, until its mean is on the host, at each problem."""
     recipe = catalogue.read(Path(job["path"]))
     workload = catalogue.workload_module(recipe.workload)
@@ -161,48 +161,52 @@ def scale(job, say):
         started = time.perf_counter() - start
         workers = engines.places(recipe.framework, engines.resource(recipe)) if address else job["workers"]
         if not workers:
-            raise measure.Wrong("nobody works there any more")
+            raise measure.Wrong("no workers are connected any more")
         dashboard = engines.dashboard() if recipe.framework == "Dask" else None
         say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
         _, function, wait, download = steps(module, workload)
         if recipe.framework == "multiprocessing":
             engine.enter_context(engines.none_lost(say))
 
-        def answer(rows, columns, chunk, seed=0):
+        def answer(rows: int, columns: int, chunk: int, seed: int = 0) -> float:
             result = function(rows, columns, chunk, seed)
             wait(result)
             return download(result)
 
-        def figures(problem):
+        def measured(problem: Sequence[int]) -> dict[str, Any]:
             means = []
-            losses = engines.losses(recipe.framework, recipe.technique)
+            losses = engines.losses(recipe)
             start = time.perf_counter()
             means.append(answer(*problem))
             times = [time.perf_counter() - start]
             if times[0] <= measure.COLD_LIMIT:
                 times = measure.sample(lambda: means.append(answer(*problem)))
             lost = losses()
-            q1, median, q3 = np.percentile(times, (25, 50, 75)).tolist()
             expected = Expected(workload, (*problem, 0))
             for mean in means:
                 fault = expected.disagreement(np.float64(mean))
                 if fault:
                     raise measure.Wrong(fault)
             low, high = min(means), max(means)
-            # Without a worker the others may make other samples, but in the tuned lane.
-            if high - low > engines.SAME * high and (recipe.lane == "tuned" or not lost):
+            # Without a worker the others may make other samples, but not the shared ones of the tuned lane.
+            if not scaling.alike(low, high) and (recipe.shares_samples or not lost):
                 raise measure.Wrong(f"one seed has the means {low!r} and {high!r}")
-            spread = {"time_s": median, "q1_s": q1, "q3_s": q3, "samples": len(times)}
-            return spread | {"mean": means[-1], "lost": lost}
+            timing = Timing.of(times)
+            return {
+                "time": (timing.median, timing.q1, timing.q3, timing.count),
+                "mean": means[-1],
+                "lost": lost,
+            }
 
         for _ in range(engines.warm_up(recipe, workers)):
             answer(2 * workers, 2, 1)
         for problem in job["problems"]:
-            say(answer=outcome(figures, problem))
-        say(cost=engines.cost(recipe.technique, module, workers))
+            say(answer=outcome(measured, problem))
+        cost = engines.cost(recipe, module, workers)
+        say(cost=cost and asdict(cost))
 
 
-def join(job, say):
+def join(job: dict[str, Any], say: Say) -> None:
     """Says what works for an engine that runs already: [how many, how many that others hold] of each kind."""
     framework, address = job["framework"], job["address"]
     by_value(engines)
@@ -215,7 +219,7 @@ def join(job, say):
         say(behind={kind: (engines.places(framework, kind), engines.held(framework, kind)) for kind in ("CPU", "GPU")})
 
 
-def by_value(*modules):
+def by_value(*modules: ModuleType) -> None:
     """Has the functions and classes of these modules sent as code, as those of a script are, to workers that need not
     have this package."""
     for module in modules:
@@ -224,13 +228,13 @@ def by_value(*modules):
                 each.__module__ = "__main__"  # where pickle does not find it: then cloudpickle takes it, code and all
 
 
-def main():
+def main() -> None:
     # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     job = json.load(sys.stdin)
     with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
 
-        def say(**message):
+        def say(**message: Any) -> None:
             pipe.write(json.dumps(message) + "\n")
 
         try:
@@ -242,7 +246,7 @@ def main():
                 join(job, say)
             else:
                 run(job, say)
-        except Exception as error:  # outside of any cell: while importing, starting an engine, opening the device
+        except Exception as error:  # outside of any result: while importing, starting an engine, opening the device
             traceback.print_exc()
             say(ending=reason(error))
 

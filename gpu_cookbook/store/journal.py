@@ -23,20 +23,24 @@ def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, An
         file.write(b"\n" * (not ended) + json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
-def read(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """(line number, object) of each line that is a JSON object; [] where there is no such file. Lines that are none,
-    as one that was cut off, are left out."""
+def read(path: Path, strict: bool = False) -> list[tuple[int, dict[str, Any]]]:
+    """(line number, object) of each line that is a JSON object; [] where there is no such file.
+
+    Lines that are none, as one that was cut off, are left out; ``strict``: a ValueError names the first, unless it is
+    empty."""
     try:
-        return list(_lines(path.read_bytes()))
+        return list(_lines(path.read_bytes(), strict))
     except FileNotFoundError:
         return []
 
 
-def _lines(content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(content: bytes, strict: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, text in enumerate(content.splitlines(), 1):
         try:
             entry = json.loads(text)
         except (ValueError, RecursionError):
-            continue
+            entry = None
         if isinstance(entry, dict):
             yield number, entry
+        elif strict and text:
+            raise ValueError(f"line {number} is not a JSON object")

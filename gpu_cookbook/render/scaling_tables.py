@@ -1,0 +1,192 @@
+"""Rows of ``gpu-cookbook scale`` as tables: the story, strong and weak scaling, and what each engine costs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import format as fmt
+from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.results import NOISY, Status, grouped
+from gpu_cookbook.run import engines
+from gpu_cookbook.run.measure import COLD_LIMIT
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Row, of_mode, record, tied
+
+TITLES = {
+    STRONG: "Strong scaling: all workers share",
+    WEAK: "Weak scaling: each worker has",
+}
+HEAD = ("technique", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start")
+COSTS_HEAD = ("engine", "technique", "on", "an empty round", "one task more", "to a task")
+LEGEND = (
+    f"time: the median of calls, until the mean is on the host; {fmt.NOISE} where half of them spread over more than "
+    f"{100 * NOISY:.0f} %; a first call of more than {COLD_LIMIT} s is the only one. speedup and efficiency: over the "
+    "same recipe on the fewest workers (weak scaling: of the work done per second). start: imports (except NumPy), "
+    "engine and processes, once. error of the mean: its distance from 11, the mean of infinitely many samples. "
+    f"{fmt.STALE} the recipe has changed since then, or the one that it is compared with."
+)
+EMPTY_LEGEND = (
+    "an empty round: one task that does nothing on each worker. one task more: from rounds of "
+    f"{engines.MANY} tasks per worker. to a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. "
+    f"{fmt.UNKNOWN}: lost in the noise, or there is no such thing."
+)
+
+
+def build_tables(rows: Iterable[Row]) -> list[Table]:
+    """Tables of the story, strong scaling, weak scaling and the engines' own cost, of what there is. The rows are
+    judged and completed."""
+    rows = list(rows)
+    scaled = [
+        _scaling(of_mode(rows, mode, size), mode, size)
+        for mode in (STRONG, WEAK)
+        for size in dict.fromkeys(row.size for row in rows if row.mode == mode)
+    ]
+    found = [*([story(rows)] if len(told(rows)) > 1 else []), *scaled]
+    costs = [row for row in rows if row.mode == EMPTY]
+    if any(row.ok for row in costs):
+        found.append(_costs([row for row in costs if row.ok]))
+    if found:
+        unseen = [row for row in costs if not row.ok] + [row for row in rows if row.status == Status.SKIPPED]
+        shared = grouped(unseen, lambda row: row.reason)
+        reasons = [f"{', '.join(dict.fromkeys(row.technique for row in each))}: {each[0].reason}" for each in shared]
+        last = found.index(scaled[-1]) if scaled else 0
+        notes = [Entry(text, "note") for text in (LEGEND, *reasons)]
+        found[last] = replace(found[last], notes=[*notes, *found[last].notes])
+    return found
+
+
+def _scaling(rows: Iterable[Row], mode: str, size: int) -> Table:
+    rows = sorted(rows, key=lambda row: (row.kind, row.lane, row.name, row.workers or 0))
+    remarks = any(remark(row) for row in rows)
+    return Table(
+        title=f"{TITLES[mode]} {catalogue.workload_module(WORKLOAD).label(size)}{source(rows)}",
+        head=(*HEAD, *["remark"] * remarks),
+        align="lllrrrrr" + "l" * remarks,
+        rows=[tuple(map(Entry, (*words(row), *[remark(row)] * remarks))) for row in rows],
+        notes=[],
+        records=[{"table": mode} | record(row) for row in rows],
+    )
+
+
+def words(row: Row) -> tuple[str, ...]:
+    """What stands below HEAD."""
+    about = (row.name, row.lane, row.on)
+    if not row.ok:
+        return *about, str(row.status), "", "", "", ""
+    base = fmt.STALE * row.base_stale
+    return (
+        *about,
+        fmt.stale(row) + fmt.NOISE * row.time.noisy + fmt.seconds(row.time.median),
+        f"{base}{fmt.digits(row.speedup)} ×",
+        f"{base}{fmt.digits(row.efficiency)}",
+        f"{row.error:.1e}",
+        fmt.seconds(row.start_s),
+    )
+
+
+def remark(row: Row) -> str:
+    """Why it failed, or how many workers it lost."""
+    if not row.ok:
+        return row.reason or ""
+    return f"{row.lost} worker{'s' * (row.lost > 1)} lost" if row.lost else ""
+
+
+def _costs(rows: Iterable[Row]) -> Table:
+    rows = sorted(rows, key=lambda row: (row.kind, row.engine or "", row.technique, row.workers))
+    return Table(
+        title=f"What an engine costs{source(rows)}",
+        head=COSTS_HEAD,
+        align="lllrrr",
+        rows=[tuple(map(Entry, cost_words(row))) for row in rows],
+        notes=[Entry(EMPTY_LEGEND, "note")],
+        records=[{"table": EMPTY} | record(row) for row in rows],
+    )
+
+
+def cost_words(row: Row) -> tuple[str, ...]:
+    """What stands below COSTS_HEAD."""
+    cost = row.cost
+    return (
+        row.engine or fmt.UNKNOWN,
+        row.technique,
+        row.on,
+        fmt.stale(row) + fmt.seconds(cost.round) if cost.round else fmt.UNKNOWN,
+        fmt.seconds(cost.task) if cost.task else fmt.UNKNOWN,
+        f"{fmt.digits(1e-9 / cost.byte)} GB/s" if cost.byte else fmt.UNKNOWN,
+    )
+
+
+def source(rows: Sequence[Row]) -> str:
+    """Of stored rows machine, commits and dates, as the end of a title."""
+    origins = dict.fromkeys(f"{row.origin.commit[:8]}, {row.origin.date}" for row in rows if row.origin)
+    return f". {rows[0].origin.machine}, {' and '.join(origins)}" if origins else ""
+
+
+# ---- The story.
+
+# N. Morizet, "Speed Cubing for Machine Learning, Episode 3: Using Multi-GPU, Dask and CuPy", Towards Data Science, 2020
+# on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
+STORY_SIZE, STORY_CHUNK = 100_000, 10_000
+STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
+STORY = (  # of cores or GPUs, whether it is all of them, what was told
+    ("core", False, "701 s on one core"),
+    ("core", True, "55 s on 16 cores"),
+    ("GPU", False, "almost 12 s on a K80"),
+    ("GPU", True, "less than 2 s on 8 K80"),
+)
+STORY_HEAD = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
+AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
+
+
+def told(rows: Iterable[Row]) -> list[tuple[str, str, Row]]:
+    """(what was told then, lane, the fastest row here) in the story's order: the idiomatic lane is the same program,
+    the tuned one all of its recipes."""
+    rows = list(rows)
+    found = []
+    for kind, every, then in STORY:
+        for lane in ("idiomatic", "tuned"):
+            here = [row for row in _of_story(rows, lane) if row.kind == kind]
+            workers = max((row.workers for row in here if every), default=1)
+            here = [row for row in here if row.workers == workers]
+            if here and not (every and workers == 1):
+                found.append((then, lane, min(here, key=_median)))
+    return found
+
+
+def story(rows: Iterable[Row]) -> Table:
+    """The experiment as it was first told, and here: the same program, and the fastest of the tuned lane."""
+    rows = list(rows)
+    best = {(then, lane): row for then, lane, row in told(rows)}
+
+    def words_of(then: str, lane: str) -> str:
+        row = best.get((then, lane))
+        return _told_words(row, _of_story(rows, lane)) if row else fmt.UNKNOWN
+
+    return Table(
+        title=f"The experiment, then and now{source(list(best.values()))}",
+        head=STORY_HEAD,
+        align="lll",
+        rows=[(Entry(then), *(Entry(words_of(then, lane)) for lane in ("idiomatic", "tuned"))) for *_, then in STORY],
+        notes=[Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))],
+        records=[{"table": "story", "then": then} | record(row) for (then, _), row in best.items()],
+    )
+
+
+def _of_story(rows: Iterable[Row], lane: str) -> list[Row]:
+    mine = [row for row in rows if row.ok and (row.mode, row.size, row.lane) == (STRONG, STORY_SIZE, lane)]
+    if lane == "tuned":
+        return mine
+    return [row for row in mine if row.technique == AS_WRITTEN.get(row.kind) and row.chunk == STORY_CHUNK]
+
+
+def _told_words(best: Row, lane: Iterable[Row]) -> str:
+    """Its time, how many times one core's that is, and every recipe that ties with it."""
+    lane = sorted(lane, key=_median)
+    beside = [row for row in lane if (row.kind, row.workers) == (best.kind, best.workers)]
+    names = ", ".join(row.technique for row in beside if tied(row, best))
+    one = next((row for row in lane if (row.kind, row.workers) == ("core", 1)), None)
+    over = f", {fmt.stale(one)}{fmt.digits(_median(one) / _median(best))} ×" if one else ""
+    return f"{fmt.stale(best)}{fmt.seconds(_median(best))} on {best.on}{over}: {names}"
+
+
+def _median(row: Row) -> float:
+    return row.time.median
