@@ -175,7 +175,7 @@ def doctor(as_json: AsJson = False) -> None:
 def show(
     workload: Annotated[str, typer.Argument(help="For example multiply.")],
     technique: Annotated[str, typer.Argument(help="For example cupy_raw.")],
-):
+) -> None:
     """Print a recipe as one script that needs nothing of this project: ready to paste, or to redirect into a file."""
     from gpu_cookbook.show import script
 
@@ -192,7 +192,7 @@ def check(
         bool, typer.Option("--strict", help="Exit with 1 also for a recipe that was skipped: for a GPU machine.")
     ] = False,
     as_json: AsJson = False,
-):
+) -> None:
     """Check every recipe that runs here against NumPy, at the sizes, layouts and values where kernels go wrong.
 
     Exits with 1 on a wrong answer.
@@ -247,7 +247,7 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
     ] = False,
-):
+) -> None:
     """Check every recipe that runs here, then measure them side by side.
 
     NumPy is always measured too, since the speedups are against it. Each recipe runs in a process of its own: one that
@@ -321,7 +321,7 @@ def tables(
     ] = None,
     lane: OneLane = None,
     form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
-):
+) -> None:
     """Show what is stored under benchmarks/results, and what frameworks and parallel engines can do.
 
     With two machines, commits or environments: the first beside the second, and whether they really differ. With
@@ -393,7 +393,7 @@ def scale(
     stored: Annotated[
         str | None, typer.Option(metavar="M", help="Measure nothing: show what is kept of this machine.")
     ] = None,
-):
+) -> None:
     """Run random_subset_mean on one core, all cores, one GPU, all GPUs, with every parallel engine.
 
     One array for all workers, the same whatever their number (strong scaling). Each recipe and number of workers has a
@@ -442,7 +442,7 @@ def scale(
     with progress() as bar:
         task = bar.add_task("scaling", total=len(runs))
 
-        def started(run):
+        def started(run: experiment.Run) -> None:
             bar.update(task, completed=runs.index(run), description=f"{run.recipe.technique}, {run.on}")
 
         try:

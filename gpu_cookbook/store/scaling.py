@@ -56,7 +56,9 @@ def kept(folder: Path) -> list[Kept]:
 
 def _kept(number: int, line: dict[str, Any]) -> Kept:
     try:
-        if missing := [key for key in ("machine", "processor", "gpus", "driver", "commit", "date", "rows") if key not in line]:
+        if missing := [
+            key for key in ("machine", "processor", "gpus", "driver", "commit", "date", "rows") if key not in line
+        ]:
             raise ValueError(f"it has no {missing[0]}")
         if not (isinstance(line["rows"], list) and all(isinstance(data, dict) for data in line["rows"])):
             raise ValueError("its rows are none")
