@@ -16,8 +16,9 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -25,7 +26,7 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console
 from gpu_cookbook.render import tables, text
-from gpu_cookbook.render.format import STALE, digits, seconds
+from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
 from gpu_cookbook.results import Metric
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.check import reason
@@ -298,26 +299,29 @@ def rows(known):
 HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
 
 
-def table(title: str, head: Sequence[str], align: str, rows: Iterable[Sequence[str]], *notes: str) -> tables.Table:
-    drawn = [tuple(map(tables.Entry, row)) for row in rows]
-    return tables.Table(title, head, align, drawn, [tables.Entry(note, "note") for note in notes], [])
+def table(
+    title: str, head: Sequence[str], align: str, rows: Iterable[Sequence[tables.Entry]], *notes: str
+) -> tables.Table:
+    return tables.Table(title, head, align, [*map(tuple, rows)], [tables.Entry(note, "note") for note in notes], [])
 
 
-def words(row, changed):
+def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, ...]:
+    """A row of rows(). ``changed``: files whose code is not what was measured."""
     what, technique, measured, limit, value, reach, kind = row
-    recipes = catalogue.choose([what.split()[0]]) if what.split()[0] in catalogue.workloads() else []
-    stale = any(recipe.technique == technique and changed & commits.sources(recipe) for recipe in recipes)
+    workload = what.split()[0]
+    recipe = catalogue.find(workload, technique)
+    stale = recipe is not None and bool(changed & commits.sources(recipe))
     sign = "≥" if kind == "share" else "≤"
     reached = value is not None and reach is not None and (value >= reach if kind == "share" else value <= reach)
-    return (
-        what,
-        technique,
+    others = (
         STALE * stale + measured,
         limit,
-        "–" if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
-        "–" if reach is None else f"{sign} {digits(reach)}",
-        "–" if reach is None else "yes" if reached else "no",
+        UNKNOWN if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
+        UNKNOWN if reach is None else f"{sign} {digits(reach)}",
+        UNKNOWN if reach is None else "yes" if reached else "no",
     )
+    named = tables.Entry(technique, recipe=(workload, technique) if recipe else None)
+    return tables.Entry(what), named, *map(tables.Entry, others)
 
 
 def kept_tables() -> tuple[tables.Table, tables.Table]:
@@ -331,31 +335,49 @@ def kept_tables() -> tuple[tables.Table, tables.Table]:
         f" {kept['commit'][:8]}. {STALE} the recipe or its kernel has changed since."
     )
     changed = commits.changed_since(store.Store().root, kept["commit"])
-    reached = [words(row, changed) for row in kept["rows"]]
+    reached = [entries(row, changed) for row in kept["rows"]]
     head = ("ladder", "step", "what it is", "time", "gain")
     return (
         table("What the tuned recipes come to", HEADINGS, "llrlrrl", reached, measured),
-        table("Ladders", head, "lllrr", ladders(kept["machine"])),
+        table("Ladders", head, "lllrr", (step.entries for step in ladders(kept["machine"]))),
     )
 
 
-def ladders(name: str) -> Iterator[tuple[str, str, str, str, str]]:
-    """A row for each step of LADDERS that is stored of this machine."""
+@dataclass(frozen=True)
+class Step:
+    """A step of a ladder that is stored. ``gain``: how many times as fast as the step before; None of the first."""
+
+    ladder: str  # workload, size and metric
+    recipe: catalogue.Recipe
+    time: float
+    gain: float | None
+
+    @property
+    def what(self) -> str:
+        return self.recipe.summary.partition(" in ")[2]
+
+    @property
+    def entries(self) -> tuple[tables.Entry, ...]:
+        recipe = (self.recipe.workload, self.recipe.technique)
+        gain = f"{digits(self.gain)} ×" if self.gain else ""
+        named = tables.Entry(self.recipe.technique, recipe=recipe)
+        return tables.Entry(self.ladder), named, *map(tables.Entry, (self.what, seconds(self.time), gain))
+
+
+def ladders(name: str) -> Iterator[Step]:
+    """Every step of LADDERS that is stored of this machine."""
     results, _ = store.select(store.Store().load()[0], [name])
     known = {each.key: each for each in results}
     for workload, size, metric, techniques in LADDERS:
-        label = catalogue.workload_module(workload).label(size)
         before = None
         for technique in techniques:
             result = known.get((workload, technique, size))
-            took = result and result.value(Metric(metric))
+            time = result and result.value(Metric(metric))
             recipe = catalogue.find(workload, technique)
-            if took is None or recipe is None:
+            if time is None or recipe is None:
                 continue
-            gain = f"{digits(before / took)} ×" if before else ""
-            what = recipe.summary.partition(" in ")[2]
-            yield f"{workload} {label}, {metric}", technique, what, seconds(took), gain
-            before = took
+            yield Step(f"{workload} {result.label}, {metric}", recipe, time, before and before / time)
+            before = time
 
 
 def main(
@@ -388,7 +410,9 @@ def main(
     except KeyboardInterrupt:
         save = None  # what is there is shown, not kept
     out = console()
-    out.print(text.terminal([table("Limits", HEADINGS, "llrlrrl", map(words, found))], out.width))
+    out.print(
+        text.terminal([table("Limits", HEADINGS, "llrlrrl", (entries(row, frozenset()) for row in found))], out.width)
+    )
     if save:
         root = Path(__file__).parents[1]
         head = commits.git(root, "rev-parse", "HEAD")

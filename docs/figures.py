@@ -1,4 +1,4 @@
-"""The roles by which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
+"""The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
 {spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.named,
 stored.best and stored.scaled_rows."""
 
@@ -14,7 +14,7 @@ WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no 
 
 
 class Figure(SphinxRole):
-    """The text of a figure, linked to its table; where it comes from shows when it is pointed at."""
+    """The text of a number, linked to its table, with its origin as a tooltip."""
 
     def run(self):
         for path in stored.files():
@@ -54,7 +54,7 @@ class Ratio(Figure):
 
 
 class Wins(Figure):
-    """The size from which a technique beats NumPy, resident or with transfer."""
+    """The size from which a technique is faster than NumPy, resident or with transfers."""
 
     def figure(self, words):
         workload, technique, metric = words.split()
@@ -62,7 +62,7 @@ class Wins(Figure):
         found, metric = stored.named(f"{workload} {technique} {max(sizes)} {metric}")
         begins = beats_from(found, metric)
         if not begins:
-            raise stored.NotStored(f"'{words}' is not held against NumPy")
+            raise stored.NotStored(f"'{words}' was not compared with NumPy")
         return self.linked(WINS[begins[0]].format(begins[1:]), found)
 
 
@@ -76,7 +76,7 @@ class Scaled(Figure):
 
 
 class Spread(Figure):
-    """What the same row was in all the runs that are kept."""
+    """The range of the same row over all stored runs."""
 
     def figure(self, words):
         rows = stored.scaled_rows(words, [row for run in stored.scaled_runs() for row in run.rows])

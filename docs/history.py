@@ -45,7 +45,7 @@ GUARD = ("var sortMethod = sortFns[datatype];", "if (!sortFns) return;\n      va
 
 def main(folder):
     if folder.exists() and not (folder / "asv_ui.js").exists() and (folder.is_file() or any(folder.iterdir())):
-        sys.exit(f"{folder} holds something else than asv's pages, which publishing would delete: name another folder.")
+        sys.exit(f"{folder} contains files that are not asv's pages, and publishing would delete them: choose another.")
     archive = libraries()
     publish(folder)
     (folder / "vendor").mkdir()
@@ -54,13 +54,13 @@ def main(folder):
             (folder / "vendor" / name).write_bytes(tar.extractfile(f"asv-0.5.1/asv/www/vendor/{name}").read())
     for page in folder.glob("*.html"):
         page.write_text(offline(page.read_text()))
-    # It sorts behind a timer: asv may have taken the table, and its data, away by then.
+    # It sorts after a timer, and by then asv may have removed the table with its data.
     sorting = folder / "vendor" / "stupidtable.js"
     sorting.write_text(sorting.read_text().replace(*GUARD))
 
 
 def libraries():
-    """The archive that has the libraries, downloaded unless it is there."""
+    """The archive that contains the libraries, downloaded if it is not there yet."""
     if ARCHIVE.exists() and hashlib.sha256(ARCHIVE.read_bytes()).hexdigest() == SHA256:
         return ARCHIVE
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
@@ -83,14 +83,15 @@ def publish(folder):
         sys.exit(f"The pages follow the git history, and {ROOT} is no git repository with a commit.")
     conf = config.Config.load(str(ROOT / "asv.conf.json"))
     conf.repo, conf.html_dir, conf.project_url = str(ROOT), str(folder), "../index.html"
-    if conf.show_commit_url == "#":  # where asv's pages would look for a benchmark of the commit's name
+    if conf.show_commit_url == "#":  # with "#", asv's pages would look for a benchmark with the commit's name
         conf.show_commit_url = "#/?commit="
     if not git(ROOT, "rev-parse", "--verify", "--quiet", conf.branches[0]):
         conf.branches = ["HEAD"]
     with tempfile.TemporaryDirectory() as scratch:
         conf.results_dir = shutil.copytree(ROOT / conf.results_dir, f"{scratch}/results")
         listed = f"{conf.results_dir}/benchmarks.json"
-        # The number that stands for a cell's conditions is no figure: a line of it, or a regression, means nothing.
+        # The number that identifies a result's conditions is not a metric: neither a line nor a regression of it means
+        # anything.
         kept = {k: v for k, v in util.load_json(listed).items() if not k.endswith(".track_conditions")}
         util.write_json(listed, kept)
         history = set(repo.get_repo(conf).get_branch_commits(conf.branches[0]))
@@ -99,20 +100,20 @@ def publish(folder):
             cut = f"Not in the history of {conf.branches[0]}, which may be cut off here (git fetch --unshallow)"
             print(f"{cut}: {', '.join(lost)}: left out", file=sys.stderr)
         if not stored & history:
-            sys.exit("No commit with results is left: there is nothing to publish.")
+            sys.exit("There is nothing to publish: no commit with results is left.")
         Publish.run(conf, sorted(stored & history), pull=False)
     index = util.load_json(folder / "index.json")
     util.write_json(folder / "index.json", index | {"project": "GPU Cookbook"}, compact=True)
 
 
 def offline(page):
-    """The page with the address of each library replaced by that of the copy."""
+    """The page, with the address of each library replaced by that of its local copy."""
 
     def local(match):
         for end, name in LIBRARIES.items():
             if match[2].endswith(end):
                 return LOCAL[match[1]].format(name)
-        sys.exit(f"asv's pages load {match[2]}, which docs/history.py has no copy of.")
+        sys.exit(f"asv's pages load {match[2]}, but docs/history.py has no copy of it.")
 
     page = FOREIGN.sub(local, page)
     return re.sub(r'(id="project-name"[^>]*) target="_blank"', r"\1", page)

@@ -1,10 +1,9 @@
-"""What is written from recipes/ and benchmarks/results before Sphinx reads the pages: a page a workload in recipes/, a
-page a machine in machines/, and the parts that other pages include, in generated/. Git ignores all three."""
+"""Writes pages from recipes/ and benchmarks/results before Sphinx reads them: one page per workload in recipes/, one
+page per machine in machines/, and the parts that other pages include in generated/. Git ignores all three."""
 
 import ast
 import difflib
 import html
-import re
 import subprocess
 import sys
 from functools import cache
@@ -16,18 +15,21 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.render import charts, html_page, tables
-from gpu_cookbook.render.report import digits, seconds, timing
-from gpu_cookbook.run import scale
+from gpu_cookbook.render import charts, html_page, scaling_charts, scaling_tables, tables
+from gpu_cookbook.render.abilities import abilities
+from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
+from gpu_cookbook.render.html_page import Site
+from gpu_cookbook.render.tables import Recipe, Table
+from gpu_cookbook.results import Metric, Result, grouped
 
 HERE = Path(__file__).parent
-ALIKE = 0.5  # of two files' lines: below it a diff is longer than the file
-PICKS = (  # of the first page: a small product on the CPU, on the GPU, and with both transfers
-    ("numpy", "resident"),
-    ("cupy", "resident"),
-    ("cupy", "transfer"),
-    ("torch", "resident"),
-    ("torch", "transfer"),
+ALIKE = 0.5  # similarity of two files; below it, the diff would be longer than the file
+PICKS = (  # for the first page: a small product on the CPU, on the GPU, and with both transfers
+    ("numpy", Metric.RESIDENT),
+    ("cupy", Metric.RESIDENT),
+    ("cupy", Metric.TRANSFER),
+    ("torch", Metric.RESIDENT),
+    ("torch", Metric.TRANSFER),
 )
 MOVES = (  # of docs/moving: before and after
     ("standardise_numpy", "standardise_cupy"),
@@ -36,9 +38,8 @@ MOVES = (  # of docs/moving: before and after
     ("fit_torch_cpu", "fit_torch_gpu"),
     ("standardise_numpy", "standardise_dask"),
 )
-ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # in prose that is no Markdown
-HEADER = re.compile(r'(<th scope="row">(?:<strong>)?)(\w+)')  # of a row
-written = set()  # in this run
+ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # characters to escape in prose that is not Markdown
+written: set[Path] = set()  # in this run
 
 
 def setup(app):
@@ -52,29 +53,28 @@ def write():
     put("recipes/index.md", recipes_index())
     for machine in stored.results():
         put(f"machines/{machine}.md", machine_page(machine))
-    frameworks, engines = tables.abilities()
+    frameworks, engines = abilities()
     put("generated/frameworks.html", table_html(frameworks, ""))
     put("generated/engines.html", table_html(engines, ""))
     for before, after in MOVES:
         difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
-    shown = printed([sys.executable, HERE.parent / "benchmarks" / "limits.py", "--show"])
-    shown = re.sub(r"(?<=\| )[^|\n]{,14}\d[^|\n]{,14}(?= \|)", lambda cell: unbroken(cell[0]), shown)
-    put("generated/limits.md", shown)
-    put("generated/command.md", printed([sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name",
-                                         "gpu-cookbook"]).partition("\n")[2])  # fmt: skip
+    put("generated/limits.html", "".join(table_html(table, "") for table in limits.kept_tables()))
+    command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]
+    printed = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+    put("generated/command.md", printed.partition("\n")[2])
     rows = stored.scaled()
-    story, *others = scale.drawn(rows)
+    story, *others = scaling_tables.build_tables(rows)
     put("generated/story.html", table_html(story, ""))
-    put("generated/scaling.html", "".join(table_html(table, "", scale.WORKLOAD) for table in others))
-    panels = [charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
-    put("generated/scaling-charts.html", "".join(chart_html(chart, "", scale.WORKLOAD) for chart in panels if chart))
+    put("generated/scaling.html", "".join(table_html(table, "") for table in others))
+    panels = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
+    put("generated/scaling-charts.html", charts_html(panels, ""))
     put("generated/first.html", first_chart())
-    put("generated/story-chart.html", chart_html(charts.story(rows), ""))
+    put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
     for folder in ("recipes", "machines", "generated"):
         for path in (HERE / folder).rglob("*.*"):
-            if path not in written:  # of a recipe or a machine that is gone
+            if path not in written:  # left from a recipe or a machine that was removed
                 path.unlink()
 
 
@@ -87,31 +87,26 @@ def put(name, text):
         path.write_text(text, encoding="utf-8")
 
 
-def printed(command):
-    return subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
-
-
-def first_chart():
-    cells = {c["technique"]: c for c in stored.of(stored.GPU_MACHINE, "matmul") if c["size"] == 200}
+def first_chart() -> str:
+    results = {each.technique: each for each in stored.of(stored.GPU_MACHINE, "matmul") if each.size == 200}
     picks = []
-    for technique, figure in PICKS:
-        cell = cells[technique]
-        device = cell["device"].rpartition(", ")[2]  # of a processor: its cores
-        words = (cell["framework"], device, *["with transfers"] * (figure == "transfer"))
-        picks.append((", ".join(words), "matmul", technique, 200, figure))
-    return chart_html(charts.bars(list(cells.values()), picks, "A 200 × 200 matrix product"), "")
+    for technique, metric in PICKS:
+        device = results[technique].device.rpartition(", ")[2]  # of a processor: its cores
+        words = (results[technique].framework, device, *["with transfers"] * (metric == Metric.TRANSFER))
+        picks.append((", ".join(words), "matmul", technique, 200, metric))
+    return charts_html([charts.bars(list(results.values()), picks, "A 200 × 200 matrix product")], "")
 
 
 # ---- Recipes.
 
 
 def recipes_index():
-    lines = ["# Recipes", "", "One page a workload, one tab a framework. Every script is checked against NumPy.", ""]
+    lines = ["# Recipes", "", "One page per workload, one tab per framework. Every script is checked.", ""]
     for workload, statement in catalogue.workloads().items():
         count = sum(recipe.workload == workload for recipe in catalogue.recipes())
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
     lines += ["", "## What goes wrong when one is not written so", ""]
-    lines += ["Each of these is a recipe in `tests/wrong`: it must be rejected, or cost its own cells only.", ""]
+    lines += ["Each of these recipes, in `tests/wrong`, must be rejected or must lose only its own results.", ""]
     for path in sorted((HERE.parent / "tests" / "wrong").glob("*/with_*.py")):
         what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n")[0]
         lines.append(f"- `{path.parent.name}/{path.name}`: {what.removeprefix('Wrong: ')}")
@@ -128,8 +123,8 @@ def workload_page(workload):
     lines = [
         f"# {workload}",
         "",
-        f"{catalogue.workloads()[workload]} Measured at {sizes}; checked at sizes where kernels go wrong"
-        f" (`EDGE_SIZES` in `recipes/{workload}/__init__.py`). The reference that all are held against:",
+        f"{catalogue.workloads()[workload]} Measured at {sizes}, and checked at the edge sizes, where kernels go"
+        f" wrong (`EDGE_SIZES` in `recipes/{workload}/__init__.py`). All recipes are compared with this reference:",
         "",
         f"```{{literalinclude}} ../../recipes/{workload}/__init__.py",
         ":language: python",
@@ -139,8 +134,8 @@ def workload_page(workload):
         "",
         "## Recipes",
         "",
-        "Every script stands alone: copy it, or download it, and run it. It makes its input, computes, and checks"
-        " itself.",
+        "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
+        " own result.",
         "",
         ":::::::{tab-set}",
         ":sync-group: framework",
@@ -189,7 +184,7 @@ def recipe_part(recipe):
     difference, alike = changes(neighbour.path, recipe.path) if neighbour else ("", 0)
     if alike >= ALIKE:
         lines += [
-            f":::{{dropdown}} What changed from {neighbour.technique}",
+            f":::{{dropdown}} What is different from {neighbour.technique}",
             "",
             "```diff",
             difference,
@@ -205,18 +200,18 @@ def notebook(recipe, name, script):
     """The script as a notebook: what it installs, its functions, and its run."""
     made, _, run = script.partition('\nif __name__ == "__main__":\n')
     cells = [nbformat.v4.new_markdown_cell(recipe.summary), nbformat.v4.new_code_cell(f"%{recipe.install}")]
-    if "import multiprocessing" in script:  # its processes import the functions, which a notebook does not let them
+    if "import multiprocessing" in script:  # its processes could not import a notebook's functions
         cells += [f"%%writefile {name}.py\n{script.rstrip()}", f"!python {name}.py"]
     else:
         cells += [made.rstrip(), f'if __name__ == "__main__":\n{run.rstrip()}']
     cells[2:] = map(nbformat.v4.new_code_cell, cells[2:])
     for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"  # else a random one
+        cell["id"] = f"cell-{number}"  # otherwise nbformat makes a random one
     return nbformat.writes(nbformat.v4.new_notebook(cells=cells)) + "\n"
 
 
 def neighbour_of(recipe):
-    """The recipe that it is best read against: of the name without its last words, or NumPy's."""
+    """The recipe with which to compare it: the one whose name lacks its last words, or NumPy's."""
     there = {other.technique: other for other in catalogue.choose([recipe.workload]) if other is not recipe}
     words = recipe.technique.split("_")
     names = ["_".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
@@ -230,58 +225,57 @@ def changes(before, after):
     return "\n".join(lines), difflib.SequenceMatcher(None, old, new).ratio()
 
 
-def measured_of(recipe):
-    """The recipe's own cells on every machine, as Markdown."""
+def measured_of(recipe: catalogue.Recipe) -> list[str]:
+    """The recipe's own results on every machine, as Markdown."""
     mine = [
-        cell
+        each
         for machine in stored.results()
-        for cell in stored.of(machine, recipe.workload)
-        if cell["technique"] == recipe.technique and cell["status"] == "ok"
+        for each in stored.of(machine, recipe.workload)
+        if each.technique == recipe.technique and each.ok
     ]
     if not mine:
-        return ["Not measured on a stored machine.", ""]
-    head = ("machine", "size", "resident", "× NumPy", "with transfers", "× NumPy, resident", "device")
+        return ["There are no stored results for this recipe.", ""]
+    head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "device")
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
-    for cell in mine:
+    for each in mine:
+        machine = each.stored.machine
+        device = each.value(Metric.DEVICE)
         texts = [
-            f"[{cell['machine']}](../machines/{cell['machine']}.md)",
-            stored.size_label(cell),
-            "†" * cell["stale"] + timing(cell, "resident").translate(ESCAPED),
-            speedup(cell, "resident"),
-            timing(cell, "transfer").translate(ESCAPED),
-            speedup(cell, "transfer"),
-            seconds(cell["device_s"]) if "device_s" in cell else "–",
+            f"[{machine}](../machines/{machine}.md)",
+            each.label,
+            stale(each) + timing(each, Metric.RESIDENT).translate(ESCAPED),
+            speedup(each, Metric.RESIDENT),
+            timing(each, Metric.PREPARED).translate(ESCAPED),
+            timing(each, Metric.TRANSFER).translate(ESCAPED),
+            speedup(each, Metric.TRANSFER),
+            UNKNOWN if device is None else seconds(device),
         ]
         lines.append(f"| {' | '.join(texts)} |")
-    origins = dict.fromkeys(map(stored.origin, mine))
-    stale = " † the recipe has changed since." if any(cell["stale"] for cell in mine) else ""
-    return [*lines, "", f"{'; '.join(origins)}.{stale} [What the figures are](../how-we-measure.md).", ""]
+    origins = dict.fromkeys(str(each.stored) for each in mine)
+    changed = f" {STALE} The recipe has changed since it was measured." if any(each.stale for each in mine) else ""
+    return [*lines, "", f"{'; '.join(origins)}.{changed} [What the metrics mean](../how-we-measure.md).", ""]
 
 
-def speedup(cell, figure):
-    value = cell.get(f"speedup_{figure}_x")
-    return digits(value) if value and cell["technique"] != "numpy" else "–"
+def speedup(result: Result, metric: Metric) -> str:
+    return UNKNOWN if result.is_numpy else ratio(result, metric)
 
 
 @cache
-def steps():
-    """{ladder: its steps}, of all workloads."""
-    found = {}
-    for ladder, *step in limits.ladders(stored.GPU_MACHINE):
-        found.setdefault(ladder, []).append(step)
-    return found
+def steps() -> list[limits.Step]:
+    return list(limits.ladders(stored.GPU_MACHINE))
 
 
-def ladders(workload):
-    """A table a ladder."""
-    rungs = {ladder: mine for ladder, mine in steps().items() if ladder.startswith(f"{workload} ")}
-    if not rungs:
+def ladders(workload: str) -> list[str]:
+    """A table for each ladder of a workload."""
+    mine = grouped((step for step in steps() if step.recipe.workload == workload), lambda step: step.ladder)
+    if not mine:
         return []
-    lines = ["## Step by step", "", f"On {stored.GPU_MACHINE}; the gain is over the step before.", ""]
-    for ladder, mine in rungs.items():
-        lines += [f"| {ladder} | what it is | time | gain |", "| --- | --- | ---: | ---: |"]
-        for technique, what, time, gain in mine:
-            lines.append(f"| {{recipe}}`{workload} {technique}` | {what} | {unbroken(time)} | {unbroken(gain)} |")
+    lines = ["## Step by step", "", f"On {stored.GPU_MACHINE}. Each gain is relative to the step before.", ""]
+    for ladder in mine:
+        lines += [f"| {ladder[0].ladder} | description | time | gain |", "| --- | --- | ---: | ---: |"]
+        for step in ladder:
+            time, gain = (unbroken(entry.text) for entry in step.entries[-2:])
+            lines.append(f"| {{recipe}}`{workload} {step.recipe.technique}` | {step.what} | {time} | {gain} |")
         lines.append("")
     return lines
 
@@ -290,68 +284,66 @@ def unbroken(text):
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def costs_of(workload):
+def costs_of(workload: str) -> list[str]:
     """The charts below the recipes."""
-    cells = stored.of(stored.GPU_MACHINE, workload)
-    drawn = [charts.by_size(cells), charts.costs(cells)]
+    results = stored.of(stored.GPU_MACHINE, workload)
     name = f"generated/{workload}.html"
-    put(name, "".join(chart_html(chart, "../", workload) for chart in drawn if chart))
+    put(name, charts_html([charts.by_size(results), charts.costs(results)], "../"))
     return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
 
 
 # ---- Machines.
 
 
-def machines_list():
+def machines_list() -> str:
     lines = []
-    for machine in stored.results():
-        cells = stored.of(machine)
-        devices = " and ".join(sorted({cell["device"] for cell in cells if cell["device"]}))
-        lines.append(
-            f"- [{machine}](machines/{machine}.md): {devices}, {sum(cell['status'] == 'ok' for cell in cells)} figures"
-        )
+    for machine, results in stored.results().items():
+        devices = " and ".join(sorted({each.device for each in results if each.device}))
+        lines.append(f"- [{machine}](machines/{machine}.md): {devices}, {sum(each.ok for each in results)} results")
     return "\n".join(
         [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )
 
 
-def machine_page(machine):
-    cells = stored.of(machine)
-    found = tables.measured(cells)
+def machine_page(machine: str) -> str:
+    results = stored.of(machine)
+    found = tables.measured(results)
     lines = [
         f"# {machine}",
         "",
-        tables.LEGEND.translate(ESCAPED),
+        tables.legend().translate(ESCAPED),
         "",
         "```{raw} html",
         f":file: ../generated/{machine}-filter.html",
         "```",
         "",
     ]
-    put(f"generated/{machine}-filter.html", filters(cells))
-    # Where there is one workload only, there is no table of all; where two environments were used, there are two.
-    of_all = [table for table in found if not table.title.startswith(tuple(f"{w}, " for w in catalogue.workloads()))]
-    overall = [charts.share_of_limit(cells), charts.roofline(cells)]
+    put(f"generated/{machine}-filter.html", filters(results))
+    of_all = [table for table in found if table.workload is None]
+    overall = [charts.share_of_limit(results), charts.roofline(results)]
     lines += fragment(f"{machine}-all", of_all, overall, "## All workloads")
     for workload in catalogue.workloads():
-        own = [table for table in found if table.title.startswith(f"{workload}, ")]
+        own = [table for table in found if table.workload == workload]
         mine = stored.of(machine, workload)
-        drawn = [charts.by_size(mine), charts.by_size(mine, "transfer"), charts.costs(mine), charts.cold_start(mine)]
+        drawn = [
+            charts.by_size(mine),
+            charts.by_size(mine, Metric.TRANSFER),
+            charts.costs(mine),
+            charts.cold_start(mine),
+        ]
         if own:
-            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}", workload)
+            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
     return "\n".join(lines)
 
 
-def fragment(name, found, drawn, heading, workload=None):
-    parts = [table_html(table, "../", workload) for table in found]
-    parts += [chart_html(chart, "../", workload) for chart in drawn if chart]
-    put(f"generated/{name}.html", "".join(parts))
+def fragment(name: str, found: list[Table], drawn: list[charts.Chart | None], heading: str) -> list[str]:
+    put(f"generated/{name}.html", "".join(table_html(table, "../") for table in found) + charts_html(drawn, "../"))
     return [heading, "", "```{raw} html", f":file: ../generated/{name}.html", "```", ""]
 
 
-def filters(cells):
+def filters(results: list[Result]) -> str:
     """The form that hides rows: site.js acts on it."""
-    frameworks = sorted({cell["framework"] for cell in cells}, key=str.lower)
+    frameworks = sorted({each.framework for each in results}, key=str.lower)
     parts = ['<form class="filters" aria-label="Rows to show">']
     for name, options in (("framework", frameworks), ("lane", ("idiomatic", "tuned"))):
         choices = "".join(f"<option>{html.escape(option)}</option>" for option in options)
@@ -362,35 +354,27 @@ def filters(cells):
 # ---- HTML.
 
 
-def table_html(table, root, workload=None):
-    return on_the_site(tables.html_of(table), root, workload)
+def table_html(table: Table, root: str) -> str:
+    """``root``: the way to the site's folder."""
+    # In an overview the numbers name their recipes, too: only their rows are filtered.
+    return html_page.html_of(table, site(root, links=not table.workloads))
 
 
-def chart_html(chart, root, workload=None):
-    return on_the_site(html_page.figure(chart), root, workload)
+def charts_html(drawn: list[charts.Chart | None], root: str) -> str:
+    return "".join(html_page.figure(chart, site(root)) for chart in drawn if chart)
 
 
-def on_the_site(text, root, workload):
-    """The tool's HTML with what the site adds: recipes link to their tabs, so do the techniques of a workload's table,
-    and rows that can be filtered say of which framework and lane they are. ``root``: the way to the site's folder."""
-    techniques = {recipe.technique: recipe for recipe in catalogue.recipes()}
-    own = {recipe.technique for recipe in catalogue.recipes() if recipe.workload == workload}
+def site(root: str, links: bool = True) -> Site:
+    """Recipes link to their tabs, and rows say of which framework and lane they are, so that they can be filtered."""
 
-    def row(found):
-        recipe = next((techniques[name] for name in re.findall(r">(\w+)<", found[1]) if name in techniques), None)
-        about = f' data-framework="{recipe.framework}" data-lane="{recipe.lane}"' if recipe else ""
-        return f"<tr{about}>{re.sub(HEADER, named, found[1])}</tr>"
+    def address(recipe: Recipe) -> str | None:
+        if not links or catalogue.find(*recipe) is None:
+            return None
+        page, query = recipe_place(*recipe)
+        return f"{root}{page}.html{query}"
 
-    def named(found):
-        before, technique = found.groups()
-        return f'{before}<a href="{place(workload, technique)}">{technique}</a>' if technique in own else found[0]
+    def about(recipe: Recipe) -> dict[str, str]:
+        found = catalogue.find(*recipe)
+        return {"framework": found.framework, "lane": found.lane} if found else {}
 
-    def place(*words):
-        name, query = recipe_place(*words)
-        return f"{root}{name}.html{html.escape(query)}"
-
-    def link(found):
-        return f'href="{place(*found.groups())}"'
-
-    text = re.sub(r"<tr>(.*?)</tr>", row, text, flags=re.DOTALL)
-    return re.sub(r'href="recipes/(\w+)/with_(\w+)\.py"', link, text)
+    return Site(address, about)

@@ -24,17 +24,17 @@ METRICS = {  # as a page names them
 
 
 class NotStored(SphinxError):
-    """A page names a metric that is not among the results, or they cannot be read."""
+    """A page names a number that is not among the stored results, or the results cannot be read."""
 
     category = "Stored results"
 
 
 @cache
 def results() -> dict[str, list[Result]]:
-    """{machine: the newest results of each workload}, those with a GPU first."""
+    """{machine: the newest results of each workload}, machines with a GPU first."""
     found, complaints = asv_files.Store().load()
     if complaints:
-        raise NotStored(f"{complaints[0]}. Of a shallow clone: git fetch --unshallow")
+        raise NotStored(f"{complaints[0]}. In a shallow clone, run: git fetch --unshallow")
     found, _ = asv_files.select(found)
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))
@@ -44,7 +44,7 @@ def results() -> dict[str, list[Result]]:
 
 @cache
 def files() -> list[str]:
-    """Where all this was read from: a page is made again when one changes."""
+    """The files from which all this was read: a page is rebuilt when one of them changes."""
     return [str(path) for path in asv_files.Store().folder.rglob("*.json*")]
 
 
@@ -53,8 +53,8 @@ def of(machine: str, workload: str | None = None) -> list[Result]:
 
 
 def named(words: str) -> tuple[Result, Metric]:
-    """What "WORKLOAD TECHNIQUE [SIZE] [METRIC] [MACHINE]" names: resident and GPU_MACHINE where they are left out. The
-    size may be left out of a first result, which has only one."""
+    """What "WORKLOAD TECHNIQUE [SIZE] [METRIC] [MACHINE]" names: resident and GPU_MACHINE are the defaults. The size
+    may be omitted for a first result, which has only one."""
     workload, technique, *others = words.split()
     size = next((int(word.replace("_", "")) for word in others if word[0].isdigit()), None)
     word = next((word for word in others if word in METRICS), "resident")
@@ -89,7 +89,7 @@ def scaled() -> list[Row]:
 
 
 def scaled_runs() -> list[kept.Kept]:
-    """The runs that are kept of GPUS_MACHINE, the newest last."""
+    """The stored runs of GPUS_MACHINE, the newest last."""
     return [run for run in kept.kept(asv_files.Store().folder) if run.origin.machine == GPUS_MACHINE]
 
 
@@ -99,8 +99,8 @@ def scaled_row(words: str) -> Row:
 
 
 def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
-    """Those of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": the experiment's own size and chunks where
-    they are left out. Of an empty round neither counts."""
+    """Those of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": size and chunk default to those of the
+    experiment. For an empty round, neither is used."""
     technique, workers, *others = words.split()
     unknown = [word for word in others if not (word[0].isdigit() or word in ("cores", scaling.WEAK, scaling.EMPTY))]
     numbers = [int(word.replace("_", "")) for word in others if word[0].isdigit()]

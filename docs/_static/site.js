@@ -44,12 +44,12 @@ function sortable(table) {
 function filter(form) {
   const wanted = [...form.elements].filter((field) => field.value).map((field) => [field.name, field.value]);
   document.querySelectorAll("tr[data-framework]").forEach((row) => {
-    // NumPy stays: it is what the others are held against.
+    // NumPy's row stays: all others are compared with it.
     row.hidden = row.dataset.framework !== "NumPy" && wanted.some(([name, choice]) => row.dataset[name] !== choice);
   });
 }
 
-// Also after Back: the browser has filled the form as it was left.
+// Also after Back, when the browser has restored the form.
 window.addEventListener("pageshow", () => document.querySelectorAll("form.filters").forEach(filter));
 
 window.addEventListener("load", () => {
