@@ -10,6 +10,7 @@ from gpu_cookbook.results import Origin, Status, Timing, grouped
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, which cost what the engine costs
+MaybeNone = Any  # of a type: None where nothing ran or was measured. Whoever reads a measured row need not ask
 SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
 
 
@@ -39,26 +40,26 @@ class Row:
     lane: str
     engine: str | None
     kind: str  # core, GPU, or worker of an engine that ran already
-    workers: int | None
+    workers: int | MaybeNone
     status: Status
     reason: str | None = None
     mode: str | None = None
-    size: int | None = None
-    rows: int | None = None
-    columns: int | None = None
-    chunk: int | None = None
-    time: Timing | None = None  # until the mean is on the host
-    mean: float | None = None
-    lost: int | None = None  # workers that were lost meanwhile
-    start_s: float | None = None  # seconds until the engine had started
-    cost: Cost | None = None  # of mode empty
+    size: int | MaybeNone = None
+    rows: int | MaybeNone = None
+    columns: int | MaybeNone = None
+    chunk: int | MaybeNone = None
+    time: Timing | MaybeNone = None  # until the mean is on the host
+    mean: float | MaybeNone = None
+    lost: int | MaybeNone = None  # workers that were lost meanwhile
+    start_s: float | MaybeNone = None  # seconds until the engine had started
+    cost: Cost | MaybeNone = None  # of mode empty
     shared_samples: bool = False  # averages the samples that the tuned lane shares
-    speedup: float | None = None  # over the same recipe on the fewest workers, see completed()
-    efficiency: float | None = None
-    base_workers: int | None = None
+    speedup: float | MaybeNone = None  # over the same recipe on the fewest workers, see completed()
+    efficiency: float | MaybeNone = None
+    base_workers: int | MaybeNone = None
     base_stale: bool = False
-    error: float | None = None  # of the mean: its distance from 11, the mean of infinitely many
-    origin: Origin | None = None
+    error: float | MaybeNone = None  # of the mean: its distance from 11, the mean of infinitely many
+    origin: Origin | MaybeNone = None
 
     @property
     def ok(self) -> bool:
@@ -130,7 +131,8 @@ def alike(mean: float, other: float) -> bool:
 
 def tied(one: Row, other: Row) -> bool:
     """Whether the middle halves of their samples overlap."""
-    return one.time.q1 <= other.time.q3 and other.time.q1 <= one.time.q3
+    mine, others = one.time.quartiles, other.time.quartiles
+    return bool(mine and others and mine[0] <= others[1] and others[0] <= mine[1])
 
 
 def completed(rows: Iterable[Row]) -> list[Row]:
@@ -184,7 +186,7 @@ def record(row: Row) -> dict[str, Any]:
         "status": str(row.status),
         "reason": row.reason,
     }
-    optional = {
+    optional: dict[str, Any] = {
         "size": row.size,
         "rows": row.rows,
         "columns": row.columns,
@@ -221,9 +223,10 @@ def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
         raise ValueError(f"a row has no {missing[0]}")
     recipe = catalogue.find(WORKLOAD, data["technique"])
     measured = data["status"] == Status.OK and data["mode"] != EMPTY
+    parts: dict[str, Any] = {key: data[key] for key in wanted[:7]}
+    parts |= {key: data.get(key) for key in ("size", "rows", "columns", "chunk", "mean", "lost", "start_s")}
     return Row(
-        **{key: data[key] for key in wanted[:7]},
-        **{key: data.get(key) for key in ("size", "rows", "columns", "chunk", "mean", "lost", "start_s")},
+        **parts,
         status=Status(data["status"]),
         reason=data["reason"],
         time=Timing(data["time_s"], data["q1_s"], data["q3_s"], data.get("samples")) if measured else None,

@@ -339,6 +339,19 @@ def test_a_cost_that_cannot_be_measured_is_a_failed_row(altered):
     assert (cost.mode, cost.status) == ("empty", "failed") and cost.reason.startswith("ImportError")
 
 
+def test_a_framework_that_nobody_has_heard_of_takes_part(tmp_path):
+    """By its docstring and its own empty_round; the tool has no list that it must stand in."""
+    path = tmp_path / "random_subset_mean" / "with_qux.py"
+    path.parent.mkdir()
+    text = recipe("numpy").path.read_text().replace("Framework: NumPy", "Framework: Qux\nEngine: Qux, swarms", 1)
+    own = "def empty_round(n, payload=None):\n    sum(range(n))\n\n\n"
+    path.write_text(text.replace("def random_subset_mean", own + "def random_subset_mean", 1))
+    rows = completed(scale.measure(scale.Run(catalogue.read(path), 1), scale.Work(500)))
+    assert [(each.mode, each.status, each.framework) for each in rows] == [(STRONG, "ok", "Qux"), (EMPTY, "ok", "Qux")]
+    assert rows[1].cost.round > 0 and rows[1].cost.byte is None
+    assert [table.rows[0][0].text for table in scaling_tables.build_tables(rows)] == ["qux", "Qux, swarms"]
+
+
 def test_a_recipe_that_crashes_at_its_end_has_a_failed_row(altered):
     *right, afterwards = altered(
         "import numpy as np\n", "import atexit, os\nimport numpy as np\natexit.register(os.abort)\n"

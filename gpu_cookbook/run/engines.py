@@ -18,7 +18,7 @@ from gpu_cookbook.scaling import Cost
 MANY = 20  # tasks per worker, from which the time of one more follows
 PAYLOAD = 32_000_000  # bytes that go to one task
 
-EmptyRound = Callable[..., None]  # (n, payload=None): n tasks that do nothing, until all have answered
+EmptyRound = Callable[..., Any]  # (n, payload=None): n tasks that do nothing, until all have answered
 
 
 def nothing(payload=None):
@@ -123,11 +123,13 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     that is lost in the noise. Nothing at all of an engine that nobody can ask.
 
     A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
-    own = getattr(module, "empty_round", None)
-    make = ROUNDS.get(recipe.engine)
-    if not (own or make):
+    own = "empty_round" in recipe.functions
+    if own:
+        empty_round = module.empty_round
+    elif recipe.engine in ROUNDS:
+        empty_round = ROUNDS[recipe.engine](recipe, workers)
+    else:
         return None
-    empty_round = own or make(recipe, workers)
 
     def median(*arguments: Any) -> float:
         empty_round(*arguments)

@@ -138,7 +138,8 @@ def plan(
 ) -> tuple[list[Run], list[Row]]:
     """(runs, skipped rows): each recipe on each number of workers; NumPy uses one core. Where its framework has an
     address, once, on all workers of the cluster; ScaleError, where others hold some of them."""
-    runs, skipped = [], []
+    runs: list[Run] = []
+    skipped: list[Row] = []
     for recipe in chosen:
         address = addresses.get(recipe.framework)
         obstacle = machine.missing(recipe) if address else machine.obstacle(recipe)
@@ -215,7 +216,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
         """Bytes of the largest run: samples, subset, the generator's own, as the workload counts; cores share one
         memory. Nothing is stored in the tuned lane, but by recipes that make other samples than its shared ones."""
         chunks = [
-            (run.workers if kind == "core" else 1) * min(side, rows) * min(side, columns)
+            ((run.workers or 1) if kind == "core" else 1) * min(side, rows) * min(side, columns)
             for run in runs
             if run.kind == kind and not run.recipe.shares_samples
             for rows, columns, side in work.problems(run.workers).values()
@@ -229,7 +230,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
             "core: use a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
         )
     on_gpu = needed("GPU") + CONTEXT
-    most = max((run.workers for run in runs if run.kind == "GPU"), default=0)
+    most = max((run.workers or 0 for run in runs if run.kind == "GPU"), default=0)
     every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
     for gpu, (used, left), others in itertools.islice(every, most):
         if others:
@@ -281,7 +282,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
     ``say`` gets what the user should see at once: a dashboard's address.
     """
     problems = work.problems(run.workers)
-    left = [
+    left: list[dict[str, Any]] = [
         {"mode": mode, "size": work.size, "rows": rows, "columns": columns, "chunk": chunk}
         for mode, (rows, columns, chunk) in problems.items()
     ]
@@ -296,7 +297,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
         "workers": run.workers,
         "address": run.address,
     }
-    restriction = {}
+    restriction: dict[str, list[int]] = {}
     if run.kind == "core":
         restriction = {"cores": sorted(os.sched_getaffinity(0))[: run.workers], "gpus": []}
     elif run.kind == "GPU":
@@ -326,7 +327,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
         yield run.row(Status.FAILED, f"afterwards: {reason}" if costed else reason, mode=EMPTY)
 
 
-def answered(run: Run, status: str, reason: str | None, time: Sequence[float] | None = None, **more: Any) -> Row:
+def answered(run: Run, status: str, reason: str | None, time: Sequence[Any] | None = None, **more: Any) -> Row:
     """The row of an answer, as the worker sends it; ``time``: the parts of a Timing."""
     if status == Status.FAILED and run.address:
         reason = unreachable_reason(run.address) or reason
