@@ -2,30 +2,42 @@
 # make list, doctor, check, lint: see 'make help'. PYTHON=python3.12 picks another Python.
 
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
 
-# The newest CUDA that the driver runs decides which wheels fit; no driver, no GPU wheels.
+# The newest CUDA version that the driver supports decides which wheels are installed. Without a driver, no GPU wheels are.
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
+
+# Recipes whose packages exclude each other run in different environments. Each has a virtual environment of its own.
+ENVIRONMENT ?= main
+ifeq ($(ENVIRONMENT),main)
+VENV := .venv
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
+else
+VENV := .venv-$(ENVIRONMENT)
+EXTRA := $(ENVIRONMENT)
+export GPU_COOKBOOK_ENVIRONMENT := $(ENVIRONMENT)
+endif
+BIN := $(VENV)/bin
 
 # Two files at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one test:
 # they look at how much of its memory is free and who uses it.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
 
-.PHONY: help compare bench check list doctor docs test test-slow test-all lint clean
+.PHONY: help compare bench check list doctor docs readme test test-slow test-all lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
-	@echo "make bench     set up, then compare, keep the figures in benchmarks/results, and show the tables"
-	@echo "make check     set up, then only check"
+	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show the tables"
+	@echo "make check     set up, then check every recipe"
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make docs      set up, then build the site into build/docs"
+	@echo "make readme    set up, then write README's tables anew from the stored results"
 	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: five minutes)"
 	@echo "make test-slow set up, then run the slow tests only"
 	@echo "make test-all  both"
-	@echo "make clean     remove $(VENV), and what asv built"
+	@echo "make lint      set up, then check the style and the types"
+	@echo "make clean     remove $(VENV), asv's builds, and the generated pages of the site"
+	@echo "ENVIRONMENT=NAME does all this for the recipes of another environment: see gpu-cookbook list"
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook $@
@@ -40,6 +52,9 @@ docs: $(VENV)/installed-docs
 	$(BIN)/python docs/history.py build/docs/history
 	@echo "The site: build/docs/index.html"
 
+readme: $(VENV)/installed-$(EXTRA)
+	$(BIN)/python docs/readme.py
+
 test: $(VENV)/installed-test lint
 	$(PYTEST) -m "not slow"
 
@@ -52,11 +67,12 @@ test-all: test
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, but this is %d.%d. Choose another one: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
-	@# The pip that Python 3.11 and 3.12 bring finds no versions that fit together for CUDA.
+	@# The pip that comes with Python 3.11 and 3.12 cannot resolve the CUDA packages.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 $(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml | $(BIN)/python

@@ -1,6 +1,7 @@
 """Tables as text: for a terminal, as Markdown, and their records as CSV and JSON."""
 
 import re
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -74,8 +75,9 @@ def _path(recipe: Recipe) -> Path:
 
 
 def blocks(table: Table, width: int) -> Iterator[list[int]]:
-    """Lists of column numbers: the first column (with the lane, if there is one) and as many others as fit."""
-    kept = 2 if tuple(table.head[1:2]) == ("lane",) else 1
+    """Lists of column numbers: the first columns, which name the row (technique, lane, device), and as many others as
+    fit."""
+    kept = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
     block: list[int] = []
     taken = first = 0
     for i, head in enumerate(table.head):
