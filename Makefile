@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 
-# The newest CUDA version that the driver supports decides which wheels are installed. Without a driver, no GPU wheels are.
+# The newest CUDA version that the driver supports decides which wheels are installed: none for a GPU without a driver.
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 
 # Recipes whose packages exclude each other run in different environments. Each has a virtual environment of its own.
