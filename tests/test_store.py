@@ -326,7 +326,7 @@ def test_a_result_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     for technique in ("numpy", "pycuda", "pyopencl"):
         add(writer, technique, 40_000)
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
-    (clone / "kernels/multiply.cu").write_text("// other\n")
+    (clone / "kernels/multiply.cu").write_text("other\n")
     commits.changed_since.cache_clear()
     assert {t: each.stale for (_, t, _), each in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
 
@@ -344,18 +344,21 @@ def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
 
 def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
     writer = store.Writer(store.Store(), "m")
-    for technique in ("numpy", "torch"):
+    for technique in ("numpy", "torch", "pycuda", "pyopencl"):
         add(writer, technique, 40_000)
-    for technique, old, new in (
-        ("numpy", '"""Multiply', '"""As fast as it was: multiply'),
-        ("torch", "return torch.mul(a, b", "return torch.mul(b, a"),
+    for file, old, new in (
+        ("recipes/multiply/__init__.py", "EDGE_SIZES = (", "EDGE_SIZES = (3, "),
+        ("recipes/multiply/with_numpy.py", '"""Multiply', '"""As fast as it was: multiply'),
+        ("recipes/multiply/with_torch.py", "return torch.mul(a, b", "return torch.mul(b, a"),
+        ("kernels/multiply.cu", "//", "// words\n// and more:"),
+        ("kernels/multiply.cl", "a[i] * b[i]", "b[i] * a[i]"),
     ):
-        path = clone / f"recipes/multiply/with_{technique}.py"
-        text = path.read_text()
+        text = (clone / file).read_text()
         assert old in text
-        path.write_text(text.replace(old, new) + "# words\n")
+        (clone / file).write_text(text.replace(old, new) + ("# words\n" if file.endswith(".py") else "/* words */\n"))
     commits.changed_since.cache_clear()
-    assert {t: each.stale for (_, t, _), each in stored().items()} == {"numpy": False, "torch": True}
+    stale = {technique: each.stale for (_, technique, _), each in stored().items()}
+    assert stale == {"numpy": False, "torch": True, "pycuda": False, "pyopencl": True}
 
 
 def test_a_result_is_stored_with_a_commit_only(clone):
