@@ -53,9 +53,7 @@ def normals(pair, row, seed):  # two independent normal(0, 1) samples
     error = 1 - t * inverse * inverse
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
     quarter = (2 * v + 0.5).to(tl.int32)  # the nearest: v is not negative
-    x = 3.141592653589793 * (
-        v - 0.5 * quarter.to(tl.float64)
-    )  # an eighth of a turn, or less, from a whole number of quarters
+    x = 3.141592653589793 * (v - 0.5 * quarter.to(tl.float64))  # an eighth of a turn from it, or less
     sine, cosine = x + x * (x * x * polynomial(x * x, SINE)), 1 + x * x * polynomial(x * x, COSINE)
     cosine, sine = tl.where((quarter & 1) == 1, -sine, cosine), tl.where((quarter & 1) == 1, cosine, sine)
     radius = tl.where((quarter & 2) == 2, -radius, radius)
