@@ -7,8 +7,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
 stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not occur here,
-Taylor's series do without. On an NVIDIA H200: 100,000² in 9.4 ms instead of 119 (with_torch.py). The file is long
-because Philox, logarithm, sine and cosine are written out: Triton's randn makes float32 samples only.
+Taylor's series do without. Those are what makes the file long: Triton's own randn makes float32 samples only.
 """
 
 import math
@@ -18,17 +17,12 @@ import triton
 import triton.language as tl
 
 BLOCKS = 2**16  # at most; below that, one block per row. Many are short: the last to end leave little of the GPU idle
-PAIRS = 512  # of samples that a block makes at a time: four per thread, which share the coefficients
-WARPS = 4
-
-device = torch.device("cuda")
+PAIRS = 512  # of samples that a block makes at a time: four for each of its 128 threads share the coefficients
 # Taylor's coefficients, the highest first, to where the next term is below 2**-54 of the whole: of 2 atanh(s) / s - 2
 # in s**2 < 0.0295, and of sin(x) / x - 1 and cos(x) - 1 in x**2 < 0.617, each divided by its variable.
 LOG = tl.constexpr(tuple(2 / n for n in range(21, 1, -2)))
 SINE = tl.constexpr(tuple((-1) ** (n // 2) / math.factorial(n) for n in range(17, 1, -2)))
 COSINE = tl.constexpr(tuple((-1) ** (n // 2) / math.factorial(n) for n in range(16, 0, -2)))
-LOG2 = tl.constexpr(math.log(2))
-PI = tl.constexpr(math.pi)
 
 
 @triton.jit
@@ -40,19 +34,11 @@ def polynomial(x, coefficients: tl.constexpr):
 
 
 @triton.jit
-def normals(pair, row, k0, k1):  # two independent normal(0, 1) samples
-    # Philox4x32-10 (Salmon et al., 2011)
-    c0, c1 = pair.to(tl.uint32), (pair >> 32).to(tl.uint32)
-    c2, c3 = row.to(tl.uint32) + tl.zeros_like(c0), (row >> 32).to(tl.uint32) + tl.zeros_like(c0)
-    for _ in tl.static_range(10):
-        product0, product1 = c0.to(tl.uint64) * 0xD2511F53, c2.to(tl.uint64) * 0xCD9E8D57
-        c0, c1 = (product1 >> 32).to(tl.uint32) ^ c1 ^ k0, product1.to(tl.uint32)
-        c2, c3 = (product0 >> 32).to(tl.uint32) ^ c3 ^ k1, product0.to(tl.uint32)
-        k0, k1 = k0 + tl.full([], 0x9E3779B9, tl.uint32), k1 + tl.full([], 0xBB67AE85, tl.uint32)
-    u = ((c0.to(tl.uint64) << 32 | c1.to(tl.uint64)) >> 11).to(tl.int64).to(tl.float64)
-    v = ((c2.to(tl.uint64) << 32 | c3.to(tl.uint64)) >> 11).to(tl.int64).to(tl.float64)
-    u = (u + 0.5) * 1.1102230246251565e-16  # 2**-53: in (0, 1], as log(0) is no number
-    v = v * 2.220446049250313e-16  # 2**-52: in [0, 2), half turns
+def normals(pair, row, seed):  # two independent normal(0, 1) samples
+    low, high = pair.to(tl.uint32), (pair >> 32).to(tl.uint32)
+    c0, c1, c2, c3 = tl.philox(seed, low, high, row.to(tl.uint32), (row >> 32).to(tl.uint32))
+    u = (((c0.to(tl.uint64) << 32 | c1) >> 11).to(tl.float64) + 0.5) * 2.0**-53  # in (0, 1]: log(0) is no number
+    v = ((c2.to(tl.uint64) << 32 | c3) >> 11).to(tl.float64) * 2.0**-52  # in [0, 2), half turns
     # u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
     bits = u.to(tl.int64, bitcast=True)
     exponent = (bits - 0x3FE6A09E667F3BCD) >> 52
@@ -61,29 +47,27 @@ def normals(pair, row, k0, k1):  # two independent normal(0, 1) samples
     inverse = (1 / (2 + f).to(tl.float32)).to(tl.float64)
     error = 1 - (2 + f) * inverse
     s = f * (inverse + inverse * (error + error * error))
-    log = exponent.to(tl.float64) * LOG2 + (f - s * (f - s * s * polynomial(s * s, LOG)))
+    log = exponent.to(tl.float64) * 0.6931471805599453 + (f - s * (f - s * s * polynomial(s * s, LOG)))
     t = -2 * log + 1e-37  # which changes nothing, except where u is 1
     inverse = tl.rsqrt(t.to(tl.float32)).to(tl.float64)
     error = 1 - t * inverse * inverse
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
     quarter = (2 * v + 0.5).to(tl.int32)  # the nearest: v is not negative
-    x = PI * (v - 0.5 * quarter.to(tl.float64))  # an eighth of a turn, or less, from a whole number of quarters
+    x = 3.141592653589793 * (v - 0.5 * quarter.to(tl.float64))  # an eighth of a turn from it, or less
     sine, cosine = x + x * (x * x * polynomial(x * x, SINE)), 1 + x * x * polynomial(x * x, COSINE)
-    odd = (quarter & 1) == 1
-    cosine, sine = tl.where(odd, -sine, cosine), tl.where(odd, cosine, sine)
+    cosine, sine = tl.where((quarter & 1) == 1, -sine, cosine), tl.where((quarter & 1) == 1, cosine, sine)
     radius = tl.where((quarter & 2) == 2, -radius, radius)
     return radius * cosine, radius * sine
 
 
-@triton.jit(do_not_specialize=["rows", "columns", "k0", "k1"])
-def add_subset(rows, columns, k0, k1, partial, PAIRS: tl.constexpr):
+@triton.jit(do_not_specialize=["rows", "columns", "seed"])
+def add_subset(rows, columns, seed, partial, PAIRS: tl.constexpr):
     total = tl.zeros([PAIRS], tl.float64)
     rows, columns = rows.to(tl.int64), columns.to(tl.int64)
-    k0, k1 = k0.to(tl.uint32), k1.to(tl.uint32)
     for i in range(tl.program_id(0).to(tl.int64), (rows + 1) // 2, tl.num_programs(0).to(tl.int64)):
         for first in range(0, columns, 4 * PAIRS):
             column = first + 4 * tl.arange(0, PAIRS).to(tl.int64)
-            z0, z1 = normals(column >> 1, 2 * i, k0, k1)
+            z0, z1 = normals(column >> 1, 2 * i, seed)
             total += tl.where(column + 2 < columns, z0 + z1, tl.where(column < columns, z0, 0.0))
     tl.store(partial + tl.program_id(0), tl.sum(total))
 
@@ -95,10 +79,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
-        return torch.tensor(math.nan, dtype=torch.float64, device=device)
+        return torch.tensor(math.nan, dtype=torch.float64, device="cuda")
     blocks = min(BLOCKS, (rows + 1) // 2)
-    partial = torch.empty(blocks, dtype=torch.float64, device=device)
-    add_subset[(blocks,)](rows, columns, seed & 0xFFFFFFFF, seed >> 32, partial, PAIRS, num_warps=WARPS)
+    partial = torch.empty(blocks, dtype=torch.float64, device="cuda")
+    add_subset[(blocks,)](rows, columns, seed, partial, PAIRS)
     return partial.sum() / count + 11
 
 
