@@ -59,12 +59,11 @@ def installs(there, asked, name=""):
 
 
 def implies(tight, loose):
-    """Whether every version that fits the one specifier fits the other. Both change only at the versions that they
-    name, so it is enough to try these and one on each side of each."""
+    """Whether every version that fits one specifier also fits the other. The answer changes only at the versions that
+    they name, so it is enough to try those, the next one above each, and the lowest of all."""
     named = [specifier.version.removesuffix(".*") for specifier in (*tight, *loose)]
-    around = [text for version in named for text in (f"{version}.dev0", version, f"{version}.0.0.1")]
-    versions = list(map(Version, ["0", *around, "99999"]))
-    return all(loose.contains(v, prereleases=True) for v in versions if tight.contains(v, prereleases=True))
+    versions = [Version(text) for version in ("0", *named) for text in (version, f"{version}.0.0.1")]
+    return all(loose.contains(version) for version in versions if tight.contains(version))
 
 
 RECIPES = [pytest.param(recipe, id=f"{recipe.workload}-{recipe.technique}") for recipe in catalogue.recipes()]
@@ -132,8 +131,7 @@ def test_an_environment_is_an_extra_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "install",
-    ["", "conda install numpy", "pip install", "pip install numpy==", "pip install --pre numpy", "pip 'numpy"],
+    "install", ["", "conda install numpy", "pip install", "pip install numpy==", "pip install --pre numpy", "pip 'x"]
 )
 def test_a_line_that_is_not_pip_install_is_an_error(install):
     with pytest.raises(catalogue.BrokenRecipe, match="Install: "):
@@ -143,11 +141,12 @@ def test_a_line_that_is_not_pip_install_is_an_error(install):
 @pytest.mark.parametrize(
     ("install", "for_12"),
     [
-        ('pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13', 'pip install "dask-cuda[cu12]" "cupy-cuda12x[ctk]" rmm-cu12'),
+        ('pip install "dask-cuda[cu13]" cupy-cuda13x', 'pip install "dask-cuda[cu12]" cupy-cuda12x'),
+        ("pip install rmm-cu13", "pip install rmm-cu12"),
         ("pip install pycuda numpy nvidia-cublas", "pip install pycuda numpy nvidia-cublas-cu12"),
         ("pip install numpy", "pip install numpy"),
     ],
-)  # fmt: skip
+)
 def test_an_install_line_for_another_cuda(install, for_12):
     assert machine.for_cuda(install, 12) == for_12
     assert machine.for_cuda(install, 13) == install
