@@ -3,12 +3,15 @@
 import ast
 import difflib
 import importlib
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 import gpu_cookbook.recipes
 from gpu_cookbook import machine
@@ -121,6 +124,19 @@ def read(path: Path) -> Recipe:
             if isinstance(node, ast.FunctionDef)
         },
     )
+
+
+def requirements(install: str) -> list[Requirement]:
+    """The requirements in an Install line: 'pip install ray "numpy<2.5"' → ray and numpy<2.5. BrokenRecipe if it is
+    anything but pip install and requirements."""
+    try:
+        pip, verb, *words = shlex.split(install)
+        found = [Requirement(word) for word in words]
+    except (InvalidRequirement, ValueError) as error:
+        raise BrokenRecipe(f"'Install: {install}' cannot be read: {error}") from error
+    if (pip, verb) != ("pip", "install") or not found:
+        raise BrokenRecipe(f"'Install: {install}' is not 'pip install' followed by requirements")
+    return found
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:

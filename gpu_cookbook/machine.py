@@ -242,6 +242,21 @@ def missing(recipe):
 
 
 def install_command(recipe):
-    """The recipe's Install line, which is for CUDA 13, for the CUDA that this driver runs."""
-    major = nvidia().cuda[0] if nvidia() else 13
-    return recipe.install.replace("cuda13x", f"cuda{min(major, 13)}x")
+    """The recipe's Install line, adapted to the CUDA version that this machine supports."""
+    return for_cuda(recipe.install, newest_cuda(nvidia()))
+
+
+def newest_cuda(driver: Nvidia | None) -> int:
+    """The newest CUDA major version, 13 at most, that the driver and each of its GPUs support."""
+    if not driver or not driver.gpus:
+        return 13
+    old = min(gpu.compute_capability for gpu in driver.gpus) < (7, 5)  # CUDA 13 dropped every GPU before Turing
+    return min(driver.cuda[0], 12 if old else 13)
+
+
+def for_cuda(install: str, major: int) -> str:
+    """An Install line, which is for CUDA 13, with the packages for another CUDA major version."""
+    if major == 13:
+        return install
+    install = install.replace("cuda13x", f"cuda{major}x").replace("cu13", f"cu{major}")
+    return install.replace("nvidia-cublas", f"nvidia-cublas-cu{major}")  # since CUDA 13 its name has no suffix

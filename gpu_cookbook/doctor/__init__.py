@@ -1,25 +1,30 @@
-"""What does not fit on this machine, and the command that mends it.
+"""What does not fit on this machine, and the command that fixes it.
 
-`judge` is a pure function of the facts that facts.py collects; `table` shows what it found.
+`judge` is a pure function of the facts that facts.py collects; `table` shows its findings.
 """
 
 import contextlib
 import re
 import shlex
 import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gpu_cookbook.doctor.facts import FRAMEWORKS, gather
+from gpu_cookbook import machine
+from gpu_cookbook.doctor.facts import Facts, Framework, Probe, gather
 
-# Package manager -> the command for a C++ compiler, and for nvcc where pip has none.
+# Package manager -> the commands that install a C++ compiler, and nvcc if pip has none.
 SYSTEM = {
     "apt": ("sudo apt install g++", "sudo apt install nvidia-cuda-toolkit"),
     "dnf": ("sudo dnf install gcc-c++", ""),
@@ -31,41 +36,55 @@ SYSTEM = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was examined."""
 
     group: str
     name: str
     value: str  # its version, or what was found
-    status: str  # ok, missing (not there; nothing is at fault), broken (there, and does not work)
+    # ok, missing (not installed, which is no error), broken (installed, but does not work), or elsewhere (belongs to
+    # another environment)
+    status: str
     explanation: str = ""
-    mend: str = ""  # a shell command
+    fix: str = ""  # a shell command
 
 
-def examine():
-    """The findings about this machine."""
-    return judge(gather())
+def examine() -> list[Finding]:
+    """The findings about this machine. It takes seconds, and a terminal is told so on standard error."""
+    with Console(stderr=True).status("Trying every installed framework …"):
+        return judge(gather())
 
 
-def judge(facts):
-    """Facts -> findings. A pure function: what it says of a machine can be tested on any other."""
+def judge(facts: Facts) -> list[Finding]:
+    """Facts -> findings. A pure function, so what it says about one machine can be tested on any other."""
     findings = [
         Finding("Machine", "Python", facts.python, "ok", facts.executable),
+        _judge_environment(facts),
         *_judge_gpus(facts),
         _judge_nvcc(facts),
         _judge_compiler(facts),
         *_judge_opencl(facts),
-        *(_judge_framework(framework, facts) for framework in FRAMEWORKS),
+        *(_judge_framework(framework, facts) for framework in facts.frameworks),
     ]
-    if facts.root:  # containers have no sudo
-        findings = [replace(finding, mend=finding.mend.replace("sudo ", "")) for finding in findings]
+    if facts.root:  # as in a container, which often has no sudo
+        findings = [replace(finding, fix=finding.fix.replace("sudo ", "")) for finding in findings]
     return findings
 
 
-def _judge_gpus(facts):
+def _judge_environment(facts: Facts) -> Finding:
+    here, names = facts.environment, ", ".join(facts.environments)
+    if here not in facts.environments:
+        why = f"{machine.VARIABLE} names an unknown environment; there are: {names}"
+        return Finding("Machine", "Environment", here, "broken", why, f"unset {machine.VARIABLE}")
+    others = [name for name in facts.environments if name != here]
+    about = f"examine another one with make doctor ENVIRONMENT=NAME: {', '.join(others)}" if others else ""
+    return Finding("Machine", "Environment", here, "ok", about)
+
+
+def _judge_gpus(facts: Facts) -> Iterator[Finding]:
     nvidia = facts.nvidia
     if nvidia:
-        runs = f"runs CUDA up to {nvidia.cuda[0]}.{nvidia.cuda[1]}"
-        yield Finding("Machine", "NVIDIA driver", nvidia.driver, "ok", runs)
+        supports = f"supports CUDA up to {nvidia.cuda[0]}.{nvidia.cuda[1]}"
+        yield Finding("Machine", "NVIDIA driver", nvidia.driver, "ok", supports)
         for gpu in nvidia.gpus:
             memory, (major, minor) = gpu.memory_bytes / 2**30, gpu.compute_capability
             about = f"{memory:.0f} GiB, compute capability {major}.{minor}"
@@ -74,63 +93,64 @@ def _judge_gpus(facts):
             hidden = f"CUDA_VISIBLE_DEVICES={shlex.quote(facts.visible)} hides every GPU"
             yield Finding("Machine", "NVIDIA GPU", "none", "missing", hidden, "unset CUDA_VISIBLE_DEVICES")
         elif not nvidia.gpus:
-            yield Finding("Machine", "NVIDIA GPU", "none", "missing", "the driver is there and finds no GPU")
+            yield Finding("Machine", "NVIDIA GPU", "none", "missing", "the driver is installed but finds no GPU")
     elif facts.nvidia_error and (facts.nvidia_on_bus or "mismatch" in facts.nvidia_error.lower()):
         if "mismatch" in facts.nvidia_error.lower():
-            why, mend = "was updated, and the old one is still loaded", "sudo reboot"
+            why, fix = "was updated, but the old one is still loaded", "sudo reboot"
         else:
-            why, mend = f"does not answer: {facts.nvidia_error}", "sudo modprobe nvidia && nvidia-smi"
-        yield Finding("Machine", "NVIDIA driver", "", "broken", why, mend)
+            why, fix = f"does not answer: {facts.nvidia_error}", "sudo modprobe nvidia && nvidia-smi"
+        yield Finding("Machine", "NVIDIA driver", "", "broken", why, fix)
     elif facts.nvidia_on_bus and facts.container:
-        why = "the machine has an NVIDIA GPU, which this container was not given: start it with --gpus all"
+        why = "the machine has an NVIDIA GPU, but this container cannot access it: start the container with --gpus all"
         yield Finding("Machine", "NVIDIA GPU", "none", "missing", why)
     elif facts.nvidia_on_bus:
-        why = "the machine has an NVIDIA GPU and no driver for it"
-        mend = "sudo ubuntu-drivers install" if facts.system == "apt" else ""
-        yield Finding("Machine", "NVIDIA driver", "none", "missing", why, mend)
+        why = "the machine has an NVIDIA GPU but no driver for it"
+        fix = "sudo ubuntu-drivers install" if facts.system == "apt" else ""
+        yield Finding("Machine", "NVIDIA driver", "none", "missing", why, fix)
     else:
-        why = "the recipes for CPUs and OpenCL run without one; the others are skipped"
+        why = "recipes for CPUs and OpenCL run without one; the others are skipped"
         yield Finding("Machine", "NVIDIA GPU", "none", "missing", why)
 
 
-def _judge_nvcc(facts):
-    fits = [nvcc for nvcc in facts.nvccs if nvcc.version and (not facts.gpus or nvcc.major <= facts.nvidia.cuda[0])]
-    mend = f"export PATH={shlex.quote(str(Path(fits[0].path).parent))}:$PATH" if fits else _install_nvcc(facts)
+def _judge_nvcc(facts: Facts) -> Finding:
+    fits = [nvcc for nvcc in facts.nvccs if nvcc.version and (not facts.gpus or nvcc.major <= facts.driver_cuda[0])]
+    fix = f"export PATH={shlex.quote(str(Path(fits[0].path).parent))}:$PATH" if fits else _install_nvcc(facts)
     first = next((nvcc for nvcc in facts.nvccs if nvcc.on_path), None)
     if first in fits:
         return Finding("Machine", "nvcc", first.version, "ok", first.path)
     if first and not first.version:
-        return Finding("Machine", "nvcc", "", "broken", f"{first.path} does not run", mend)
+        return Finding("Machine", "nvcc", "", "broken", f"{first.path} does not run", fix)
     if first:
-        driver = ".".join(map(str, facts.nvidia.cuda))
-        why = f"{first.path} compiles for CUDA {first.major}; the driver runs CUDA up to {driver}"
-        return Finding("Machine", "nvcc", first.version, "broken", why, mend)
+        driver = ".".join(map(str, facts.driver_cuda))
+        why = f"{first.path} compiles for CUDA {first.major}, but the driver supports CUDA only up to {driver}"
+        return Finding("Machine", "nvcc", first.version, "broken", why, fix)
     if not facts.gpus:
-        return Finding("Machine", "nvcc", "", "missing", "not on PATH; only PyCUDA needs it, and an NVIDIA GPU")
+        why = "not on PATH; only PyCUDA needs it, and only with an NVIDIA GPU"
+        return Finding("Machine", "nvcc", "", "missing", why)
     if fits:
-        return Finding("Machine", "nvcc", fits[0].version, "missing", f"{fits[0].path} is not on PATH", mend)
-    return Finding("Machine", "nvcc", "", "missing", "PyCUDA compiles its kernels with it", mend)
+        return Finding("Machine", "nvcc", fits[0].version, "missing", f"{fits[0].path} is not on PATH", fix)
+    return Finding("Machine", "nvcc", "", "missing", "PyCUDA needs it to compile kernels", fix)
 
 
-def _install_nvcc(facts):
-    """NVIDIA's wheels have had nvcc since CUDA 13; the system's packages, often an older one, before."""
-    if facts.gpus and facts.nvidia.cuda[0] < 13:
+def _install_nvcc(facts: Facts) -> str:
+    """NVIDIA's wheels include nvcc since CUDA 13; before that, use the system's package, which is often older."""
+    if facts.gpus and facts.driver_cuda[0] < 13:
         return SYSTEM[facts.system][1] if facts.system else ""
-    minor = f"{facts.nvidia.cuda[0]}.{facts.nvidia.cuda[1]}" if facts.gpus else "13"
+    minor = f"{facts.driver_cuda[0]}.{facts.driver_cuda[1]}" if facts.gpus else "13"
     folder = shlex.quote(f"{facts.site_packages}/nvidia/cu{minor.partition('.')[0]}/bin")
     return f'pip install "cuda-toolkit[nvcc]=={minor}.*" && export PATH={folder}:$PATH'
 
 
-def _judge_compiler(facts):
+def _judge_compiler(facts: Facts) -> Finding:
     if facts.compiler:
         path, version = facts.compiler
         return Finding("Machine", "C++ compiler", version, "ok", path)
-    mend = SYSTEM[facts.system][0] if facts.system else ""
-    why = "nvcc, torch.compile and the building of PyCUDA need one"
-    return Finding("Machine", "C++ compiler", "", "missing", why, mend)
+    fix = SYSTEM[facts.system][0] if facts.system else ""
+    why = "nvcc, torch.compile and building PyCUDA need one"
+    return Finding("Machine", "C++ compiler", "", "missing", why, fix)
 
 
-def _judge_opencl(facts):
+def _judge_opencl(facts: Facts) -> Iterator[Finding]:
     pyopencl = facts.probes.get("PyOpenCL")
     platforms = pyopencl.seen.get("platforms", []) if pyopencl else []
     for name, version, devices in platforms:
@@ -142,7 +162,7 @@ def _judge_opencl(facts):
         folders = ", ".join(dict.fromkeys(_short(Path(path).parent, facts) for path in files))
         yield Finding("OpenCL", "Driver files", names, "ok", f"in {folders}")
     else:
-        why = "no file *.icd names an OpenCL driver"
+        why = "no *.icd file names an OpenCL driver"
         yield Finding("OpenCL", "Driver files", "none", "missing", why, _install_opencl(facts))
     if facts.gpus:
         named = any("nvidia" in content.lower() for _, content in facts.opencl_drivers)
@@ -152,7 +172,8 @@ def _judge_opencl(facts):
             why = "OpenCL does not see the GPU: no file in /etc/OpenCL/vendors names NVIDIA's driver"
             yield Finding("OpenCL", "NVIDIA", "", "missing", why, WRITE_NVIDIA_ICD)
         else:
-            why = "libnvidia-opencl.so.1 is not installed (in a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility)"
+            container = "in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+            why = f"libnvidia-opencl.so.1 is not installed ({container})"
             yield Finding("OpenCL", "NVIDIA", "", "broken" if named else "missing", why)
 
 
@@ -161,26 +182,28 @@ WRITE_NVIDIA_ICD = (
 )
 
 
-def _install_opencl(facts):
+def _install_opencl(facts: Facts) -> str:
     if facts.gpus and facts.nvidia_opencl:
         return WRITE_NVIDIA_ICD
-    if facts.architecture != "x86_64":  # PyPI's PoCL is for that one alone
+    if facts.architecture != "x86_64":  # PyPI has PoCL only for x86-64
         return "sudo apt install pocl-opencl-icd" if facts.system == "apt" else ""
     return 'pip install "pyopencl[pocl]"'
 
 
-def _short(path, facts):
-    """A path, with the folder of this Python's packages left out."""
-    path = Path(path)
+def _short(path: Path, facts: Facts) -> str:
+    """A path, without the folder of this Python's packages."""
     return str(path.relative_to(facts.site_packages) if path.is_relative_to(facts.site_packages) else path)
 
 
-def _judge_framework(framework, facts):
-    def found(status, explanation="", mend=""):
-        return Finding("Frameworks", framework.name, version, status, explanation, mend)
+def _judge_framework(framework: Framework, facts: Facts) -> Finding:
+    def found(status: str, explanation: str = "", fix: str = "") -> Finding:
+        return Finding("Frameworks", framework.name, version, status, explanation, fix)
 
     installed = [name for name in framework.distributions if name in facts.packages]
     version = facts.packages[installed[0]] if installed else ""
+    if framework.environments and facts.environment not in framework.environments:
+        home = framework.environments[0]
+        return found("elsewhere", f"belongs to the environment {home}: make doctor ENVIRONMENT={home}")
     install = _install(framework, facts)
     tried = facts.probes.get(framework.name)
     if tried is None:
@@ -198,7 +221,7 @@ def _judge_framework(framework, facts):
     if misfits:
         asked, there = misfits[0]
         wanted = " ".join(f'"{requirement}"' for requirement, _ in misfits)
-        return found("broken", f"asks for {asked}, and {there} is installed", f"pip install {wanted}")
+        return found("broken", f"requires {asked}, but {there} is installed", f"pip install {wanted}")
     if tried.error:
         return found(*_explain(framework, installed, tried, install, facts))
 
@@ -212,9 +235,9 @@ def _judge_framework(framework, facts):
     return found("ok")
 
 
-def _misfits(framework, facts):
-    """(requirement, what is installed) for each framework in a version that this one does not take."""
-    others = {name for other in FRAMEWORKS for name in other.distributions}
+def _misfits(framework: Framework, facts: Facts) -> Iterator[tuple[str, str]]:
+    """(requirement, installed version) for each framework whose installed version this one does not accept."""
+    others = {name for other in facts.frameworks for name in other.distributions}
     for name in (*framework.distributions, *framework.pins):
         for text in facts.requirements.get(name, ()):
             with contextlib.suppress(InvalidRequirement, InvalidVersion):
@@ -226,14 +249,16 @@ def _misfits(framework, facts):
                     yield f"{asked.name}{asked.specifier}", f"{asked.name} {there}"
 
 
-def _explain(framework, installed, tried, install, facts):
-    """(status, explanation, mend) of a framework that did not work when tried."""
+def _explain(
+    framework: Framework, installed: Sequence[str], tried: Probe, install: str, facts: Facts
+) -> tuple[str, str, str]:
+    """(status, explanation, fix) of a framework that did not work when tried."""
     name, error = framework.name, tried.error
-    # Uninstalling first leaves the other packages as they are; --force-reinstall would bring the newest of each.
+    # Uninstalling first leaves the other packages alone; --force-reinstall would also upgrade them.
     reinstall = f"pip uninstall -y {' '.join(installed)} && {install}" if installed else install
     if name == "numba-cuda" and "row_stack" in error:
         numpy = facts.packages.get("numpy", "")
-        return "broken", f"calls numpy.row_stack, which NumPy {numpy} no longer has", 'pip install "numpy<2.5"'
+        return "broken", f"calls numpy.row_stack, which NumPy {numpy} no longer has", install
     if name == "PyOpenCL" and not tried.seen.get("platforms") and re.search("platform", error, re.IGNORECASE):
         return "broken", "finds no OpenCL device", _install_opencl(facts)
     if framework.needs_gpu and not facts.gpus and re.search(r"libcuda\b|CUDA driver|nvml", error, re.IGNORECASE):
@@ -243,19 +268,19 @@ def _explain(framework, installed, tried, install, facts):
         if built_for > facts.cuda:
             return "broken", _too_new(built_for, facts), reinstall
         if name == "PyTorch" and not tried.seen.get("cuda", True):
-            return "broken", "is built for the CPU, and there is a GPU", reinstall
+            return "broken", "is built for the CPU, but there is a GPU", reinstall
         nvcc = _judge_nvcc(facts)
         if name == "PyCUDA" and nvcc.status != "ok":
-            return "broken", "cannot compile a kernel: no nvcc on PATH that fits", nvcc.mend
+            return "broken", "cannot compile a kernel: no suitable nvcc on PATH", nvcc.fix
         if name == "PyCUDA" and not facts.compiler:
-            return "broken", "cannot compile a kernel: nvcc needs a C++ compiler", _judge_compiler(facts).mend
-    if error.startswith("ModuleNotFoundError"):  # pip brings what is missing
+            return "broken", "cannot compile a kernel: nvcc needs a C++ compiler", _judge_compiler(facts).fix
+    if error.startswith("ModuleNotFoundError"):  # pip installs what is missing
         return "broken", error, install
     return "broken", error, reinstall
 
 
-def _built_for(framework, installed, tried, facts):
-    """The CUDA major version that a framework was built for; 0 where it cannot be told."""
+def _built_for(framework: Framework, installed: Sequence[str], tried: Probe, facts: Facts) -> int:
+    """The CUDA major version that a framework was built for; 0 if that is unknown."""
     if framework.name == "CuPy":
         version = re.fullmatch(r"cupy-cuda(\d+)x", installed[0] if installed else "")
         return int(version[1]) if version else 0
@@ -266,30 +291,32 @@ def _built_for(framework, installed, tried, facts):
     return 0
 
 
-def _too_new(built_for, facts):
-    if facts.nvidia.cuda[0] < built_for:
-        driver = ".".join(map(str, facts.nvidia.cuda))
-        return f"built for CUDA {built_for}; the driver, {facts.nvidia.driver}, runs CUDA up to {driver}"
+def _too_new(built_for: int, facts: Facts) -> str:
+    if facts.nvidia and facts.nvidia.cuda[0] < built_for:
+        supported = ".".join(map(str, facts.nvidia.cuda))
+        driver = f"the driver, {facts.nvidia.driver}, supports CUDA only up to {supported}"
+        return f"built for CUDA {built_for}, but {driver}"
     oldest = min(facts.gpus, key=lambda gpu: gpu.compute_capability)
     return f"built for CUDA {built_for}, which no longer runs on {oldest.name}"
 
 
-def _install(framework, facts):
-    """The command that installs a framework for the CUDA that this machine takes."""
+def _install(framework: Framework, facts: Facts) -> str:
+    """The command that installs a framework for the CUDA version that this machine supports."""
     if framework.name == "PyTorch" and facts.cuda < 13:
-        if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):  # left out of PyPI's wheels before CUDA 13 was
+        # PyPI's wheels dropped GPUs before Turing earlier than they moved to CUDA 13.
+        if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):
             return 'pip install "torch<2.11" --index-url https://download.pytorch.org/whl/cu126'
-        return 'pip install "torch<2.11"'  # since then PyPI's wheels are for CUDA 13
-    return framework.install.format(cuda=facts.cuda)
+        return 'pip install "torch<2.11"'  # from 2.11 on, PyPI's wheels are for CUDA 13
+    return machine.for_cuda(framework.install, facts.cuda)
 
 
-def as_json(findings):
+def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """The findings as plain data."""
     return [asdict(finding) for finding in findings]
 
 
-def table(findings):
-    """The findings for rich: a line each, and the command under what can be mended."""
+def table(findings: Sequence[Finding]) -> RenderableType:
+    """The findings for rich: one line each, with the command below what can be fixed."""
     return _Report(tuple(findings))
 
 
@@ -297,18 +324,17 @@ def table(findings):
 class _Report:
     findings: tuple[Finding, ...]
 
-    def __rich_console__(self, console, options):
-        marks = {"ok": ("\u2713", "green"), "missing": ("\u2013", "yellow"), "broken": ("\u2717", "bold red")}
-        if options.ascii_only:
-            marks = {"ok": ("+", "green"), "missing": ("-", "yellow"), "broken": ("X", "bold red")}
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        colours = {"ok": "green", "missing": "yellow", "broken": "bold red", "elsewhere": "dim"}
+        marks = dict(zip(colours, "+-X." if options.ascii_only else "\u2713\u2013\u2717\u00b7", strict=True))
         names = max(len(finding.name) for finding in self.findings)
         short = [len(f.value) for f in self.findings if len(f.value) <= 16]
-        commands = set()
+        commands: set[str] = set()
         for group in dict.fromkeys(finding.group for finding in self.findings):
             yield Text(group, style="bold")
             for finding in (f for f in self.findings if f.group == group):
-                mark, colour = marks[finding.status]
-                if finding.status == "missing" and not finding.mend:
+                mark, colour = marks[finding.status], colours[finding.status]
+                if finding.status == "missing" and not finding.fix:
                     colour = "dim"
                 row = Table.grid(padding=(0, 2, 0, 0))
                 row.add_column(width=1)
@@ -323,30 +349,33 @@ class _Report:
                     Text(finding.explanation, quiet),
                 )
                 yield Padding(row, (0, 0, 0, 2))
-                if finding.mend in commands:
-                    yield Text(" " * 7 + "the command that stands above", style="dim")
+                if finding.fix in commands:
+                    yield Text(" " * 7 + "the same command as above", style="dim")
                     continue
-                commands |= {finding.mend} - {""}
-                for indent, line in _continued(finding.mend, 7, options.max_width - 1):
-                    # No Padding: it fills the line with spaces, and a backslash before one joins nothing.
+                commands |= {finding.fix} - {""}
+                for indent, line in _continued(finding.fix, 7, options.max_width - 1):
+                    # Not Padding: it fills the line with spaces, and a backslash before a space does not continue
+                    # the line.
                     yield Text.assemble(" " * indent, (line, "cyan"), no_wrap=True)
             yield Text("")
         yield self._summary()
 
-    def _summary(self):
-        count = {s: sum(f.status == s for f in self.findings) for s in ("ok", "missing", "broken")}
+    def _summary(self) -> Text:
+        count = Counter(finding.status for finding in self.findings)
         words = Text(f"{count['ok']} ok, {count['missing']} missing, ")
         words.append(f"{count['broken']} broken", "bold red" if count["broken"] else "")
-        return words.append(". The command under a line mends it." if any(f.mend for f in self.findings) else ".")
+        if count["elsewhere"]:
+            words.append(f"; {count['elsewhere']} belong to other environments")
+        return words.append(". The command below a line fixes it." if any(f.fix for f in self.findings) else ".")
 
 
-def _continued(command, indent, width):
-    """(indent, line) of a command in lines that a shell, when they are copied, reads as one."""
+def _continued(command: str, indent: int, width: int) -> Iterator[tuple[int, str]]:
+    """(indent, line) of a command that is split into lines which a shell reads as one when they are copied."""
     lines = textwrap.wrap(command, width - indent - 2, break_long_words=False, break_on_hyphens=False)
     for number, line in enumerate(lines):
         line += " \\" if number + 1 < len(lines) else ""
         start = indent
-        while len(line) > width - start:  # a path: its rest must not be indented, or it would be two words
+        while len(line) > width - start:  # a long path: if its rest were indented, the shell would read two words
             yield start, line[: width - start - 1] + "\\"
             line, start = line[width - start - 1 :], 0
         yield start, line

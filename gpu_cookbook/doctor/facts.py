@@ -1,6 +1,6 @@
-"""What is on this machine: facts for the doctor, which judges them. Nothing here says what is good or bad.
+"""Facts about this machine, for the doctor to judge. Nothing here says what is good or bad.
 
-Frameworks are tried in processes of their own: none is imported here.
+Frameworks are tried in separate processes; none is imported here.
 """
 
 import importlib.metadata
@@ -14,43 +14,46 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pynvml
 from packaging.utils import canonicalize_name
 
-from gpu_cookbook import machine
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.catalogue import Recipe
 
-TIME_LIMIT = 120  # seconds to import a framework: PyTorch takes that long from a slow network disk
+TIME_LIMIT = 120  # seconds to import a framework: from a slow network disk, PyTorch takes that long
 PACKAGE_MANAGERS = ("apt", "dnf", "zypper", "pacman", "apk")
 
 
 @dataclass(frozen=True)
 class Framework:
-    """A library that recipes use. `{cuda}` in `install` is the CUDA major version that the machine takes."""
+    """A library that recipes use. `frameworks` takes `install` and `environments` from the recipes."""
 
     name: str
     module: str
-    distributions: tuple[str, ...]  # what brings it; the first one installed gives the version
-    install: str
-    tries: str  # Python that fails where the framework does not work; it may put what it sees into `seen`
-    tries_gpu: str = ""  # and this too, where there is an NVIDIA GPU
+    distributions: tuple[str, ...]  # those that may provide it; the first installed one gives the version
+    tries: str  # Python code that fails if the framework does not work; it may record what it finds in `seen`
+    tries_gpu: str = ""  # more code, run only if there is an NVIDIA GPU
     needs_gpu: bool = False
-    pins: tuple[str, ...] = ()  # distributions that only say which versions of others this one takes
+    pins: tuple[str, ...] = ()  # distributions that only pin the versions of others
+    install: str = ""  # the command for CUDA 13; below, only for distributions that no recipe names
+    environments: tuple[str, ...] = ()  # to which it belongs; none: to every one
 
 
-# The builds of CuPy: two of them overwrite each other's files, whichever they are.
+# The builds of CuPy. Any two of them overwrite each other's files.
 CUPY = (*(f"cupy-cuda{v}x" for v in (11, 12, 13, 14)), "cupy", "cupy-rocm-7-0", "cupy-rocm-7-1", "amd-cupy")
 
 FRAMEWORKS = (
-    Framework("NumPy", "numpy", ("numpy",), "pip install numpy", "import numpy; (numpy.ones((2, 2)) @ numpy.ones(2))"),
+    Framework("NumPy", "numpy", ("numpy",), "import numpy; (numpy.ones((2, 2)) @ numpy.ones(2))"),
     Framework(
         "PyCUDA",
         "pycuda",
         ("pycuda",),
-        "pip install pycuda",
         "import pycuda.driver",
         """
 import pycuda.autoprimaryctx, pycuda.compiler
@@ -62,7 +65,6 @@ pycuda.compiler.SourceModule("__global__ void nothing() {}", no_extern_c=True)
         "PyOpenCL",
         "pyopencl",
         ("pyopencl",),
-        'pip install "pyopencl[pocl]"',
         """
 import pyopencl as cl
 platforms = [p for p in cl.get_platforms() if p.get_devices()]
@@ -72,15 +74,12 @@ for p in platforms:
     cl.Program(cl.Context(p.get_devices()), "__kernel void nothing() {}").build()
 """,
     ),
-    Framework(
-        "Numba", "numba", ("numba",), "pip install numba", "import numba; numba.njit(lambda x: x + 1, cache=False)(1)"
-    ),
+    Framework("Numba", "numba", ("numba",), "import numba; numba.njit(lambda x: x + 1, cache=False)(1)"),
     Framework(
         "numba-cuda",
         "numba_cuda",
         ("numba-cuda",),
-        'pip install "numba-cuda[cu{cuda}]" "numpy<2.5"',
-        # Importing numba.cuda is not enough: most of it is imported by the first kernel.
+        # Importing numba.cuda is not enough, because the first kernel imports most of it.
         """
 import numba, numba.cuda
 try:
@@ -95,73 +94,116 @@ numba.cuda.synchronize()
 """,
         needs_gpu=True,
     ),
-    Framework(
-        "CuPy",
-        "cupy",
-        CUPY,
-        "pip install cupy-cuda{cuda}x",
-        "import cupy",
-        "(cupy.arange(8.0) * 2).sum().item()",
-        needs_gpu=True,
-    ),
+    Framework("CuPy", "cupy", CUPY, "import cupy", "(cupy.arange(8.0) * 2).sum().item()", needs_gpu=True),
     Framework(
         "PyTorch",
         "torch",
         ("torch",),
-        "pip install torch",
         "import torch; seen['cuda'] = torch.version.cuda; torch.ones(8).sum().item()",
         "torch.ones(8, device='cuda').sum().item()",
     ),
+    Framework("Dask", "dask", ("dask",), "import dask.array; dask.array.ones(2).compute()"),
     Framework(
-        "Dask", "dask", ("dask",), 'pip install "dask[array]"', "import dask.array; dask.array.ones(2).compute()"
+        "distributed",
+        "distributed",
+        ("distributed",),
+        "import distributed",
+        install='pip install "dask[distributed]"',  # recipes get it with dask[complete] or dask-cuda
     ),
-    Framework("distributed", "distributed", ("distributed",), 'pip install "dask[distributed]"', "import distributed"),
     Framework(
         "dask-cuda",
         "dask_cuda",
         ("dask-cuda",),
-        "pip install dask-cuda",
         "import dask_cuda",
         needs_gpu=True,
         pins=("rapids-dask-dependency",),
     ),
-    Framework("joblib", "joblib", ("joblib",), "pip install joblib", "import joblib"),
-    Framework("Ray", "ray", ("ray",), "pip install ray", "import ray"),
+    Framework("joblib", "joblib", ("joblib",), "import joblib"),
+    Framework("Ray", "ray", ("ray",), "import ray"),
     Framework(
         "cuda-core",
         "cuda.core",
         ("cuda-core",),
-        'pip install "cuda-core[cu{cuda}]"',
         "import cuda.core",
         "cuda.core.Device(0).set_current()",
         needs_gpu=True,
+        install='pip install "cuda-core[cu13]"',  # gpu-cookbook itself measures GPUs with it
     ),
 )
 
 
+def frameworks(recipes: Sequence[Recipe]) -> tuple[Framework, ...]:
+    """FRAMEWORKS and those that only recipes name, with the recipes' Install lines and environments."""
+    return tuple(_completed(framework, recipes) for framework in (*FRAMEWORKS, *_named_only(recipes)))
+
+
+def _completed(framework: Framework, recipes: Sequence[Recipe]) -> Framework:
+    """The framework with the shortest Install line that begins with it, and with the environments of every recipe
+    that asks for it."""
+    names = {*framework.distributions, *(_distribution_names(framework.install) if framework.install else ())}
+    using = [recipe for recipe in recipes if names & {*_distribution_names(recipe.install)}]
+    if not using:
+        return framework
+    lines = sorted({recipe.install for recipe in using}, key=lambda line: (len(line), line))
+    first = [line for line in lines if _distribution_names(line)[0] in names]
+    everywhere = any(not recipe.environments for recipe in using)
+    return replace(
+        framework,
+        install=framework.install or (first or lines)[0],
+        environments=() if everywhere else tuple(dict.fromkeys(name for r in using for name in r.environments)),
+    )
+
+
+def _named_only(recipes: Sequence[Recipe]) -> Iterator[Framework]:
+    """A framework for each distribution that Install lines begin with and that FRAMEWORKS does not have. All that is
+    known to try is its import."""
+    known = {name for framework in FRAMEWORKS for name in framework.distributions}
+    modules = {framework.module.partition(".")[0] for framework in FRAMEWORKS}
+    names = {framework.name for framework in FRAMEWORKS}
+    found: dict[str, list[Recipe]] = {}
+    for recipe in recipes:
+        first = _distribution_names(recipe.install)[0]
+        if first not in known:
+            found.setdefault(first, []).append(recipe)
+    for distribution, using in found.items():
+        module = next((module for recipe in using for module in recipe.packages if module not in modules), None)
+        if module:
+            name = distribution if using[0].framework in names else using[0].framework
+            names.add(name)
+            needs_gpu = all(recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") for recipe in using)
+            yield Framework(name, module, (distribution,), f"import {module}", needs_gpu=needs_gpu)
+
+
+def _distribution_names(install: str) -> list[str]:
+    return [canonicalize_name(requirement.name) for requirement in catalogue.requirements(install)]
+
+
 @dataclass(frozen=True)
 class Probe:
-    """What came of trying a framework in a process of its own."""
+    """The outcome of trying a framework in its own process."""
 
     error: str = ""
-    seen: dict = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Nvcc:
     path: str
-    version: str  # empty: it does not run
+    version: str  # empty if it does not run
     on_path: bool
 
     @property
-    def major(self):
+    def major(self) -> int:
         return int(self.version.partition(".")[0] or 0)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that `judge` looks at."""
+    """Everything that `judge` needs to know."""
 
+    environment: str = machine.MAIN
+    environments: tuple[str, ...] = (machine.MAIN,)  # those that recipes name
+    frameworks: tuple[Framework, ...] = ()
     python: str = "3.12.0"
     executable: str = "python"
     site_packages: str = "/site-packages"
@@ -171,33 +213,33 @@ class Facts:
     container: bool = False
     system: str | None = None  # one of PACKAGE_MANAGERS
     nvidia: machine.Nvidia | None = None
-    nvidia_error: str = ""  # why the driver's library gives no answer; empty where there is no such library
-    nvidia_on_bus: bool = False  # an NVIDIA display controller is in the machine, driver or not
+    nvidia_error: str = ""  # why the driver's library does not answer; empty if there is no such library
+    nvidia_on_bus: bool = False  # an NVIDIA display controller is in the machine, with or without a driver
     visible: str | None = None  # CUDA_VISIBLE_DEVICES
-    nvccs: tuple[Nvcc, ...] = ()  # those on PATH first
+    nvccs: tuple[Nvcc, ...] = ()  # the one on PATH first
     compiler: tuple[str, str] | None = None  # path, version
     opencl_drivers: tuple[tuple[str, str], ...] = ()  # ICD files: path, content
     nvidia_opencl: bool = False  # the driver's libnvidia-opencl.so.1 can be loaded
     packages: dict[str, str] = field(default_factory=dict)  # every distribution's version, by its canonical name
     requirements: dict[str, list[str]] = field(default_factory=dict)  # of the frameworks' distributions
-    probes: dict[str, Probe] = field(default_factory=dict)  # by Framework.name: of those that are installed
+    probes: dict[str, Probe] = field(default_factory=dict)  # of the installed frameworks, by Framework.name
 
     @property
-    def gpus(self):
+    def gpus(self) -> tuple[machine.Gpu, ...]:
         return self.nvidia.gpus if self.nvidia else ()
 
     @property
-    def cuda(self):
-        """The newest CUDA major version that the driver and every GPU here take."""
-        if not self.gpus:
-            return 13
-        # CUDA 13 has left out everything before Turing.
-        old = min(gpu.compute_capability for gpu in self.gpus) < (7, 5)
-        return min(self.nvidia.cuda[0], 12 if old else 13)
+    def cuda(self) -> int:
+        return machine.newest_cuda(self.nvidia)
+
+    @property
+    def driver_cuda(self) -> tuple[int, int]:
+        """The newest CUDA version that the driver supports; (0, 0) without a driver."""
+        return self.nvidia.cuda if self.nvidia else (0, 0)
 
 
-def gather():
-    """The facts of this machine."""
+def gather() -> Facts:
+    """The facts about this machine."""
     nvidia, error = None, ""
     try:
         nvidia = machine.nvidia()
@@ -207,9 +249,13 @@ def gather():
         pass
     except pynvml.NVMLError as reason:
         error = str(reason)
-    packages, requirements = _distributions()
+    known = frameworks(catalogue.recipes())
+    packages, requirements = _distributions(known)
     nvccs = _nvccs()
     return Facts(
+        environment=machine.environment(),
+        environments=tuple(catalogue.environments()),
+        frameworks=known,
         python=platform.python_version(),
         executable=sys.executable,
         site_packages=sysconfig.get_path("purelib"),
@@ -228,13 +274,15 @@ def gather():
         nvidia_opencl=_loads("libnvidia-opencl.so.1"),
         packages=packages,
         requirements=requirements,
-        probes=_probe_all(packages, bool(nvidia and nvidia.gpus)),
+        probes=_probe_all(_installed_here(known, packages), bool(nvidia and nvidia.gpus)),
     )
 
 
-def _distributions():
-    packages, requirements = {}, {}
-    ours = {name for framework in FRAMEWORKS for name in (*framework.distributions, *framework.pins)}
+def _distributions(known: Sequence[Framework]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The version of every installed distribution, and the requirements of those that are of a framework."""
+    packages: dict[str, str] = {}
+    requirements: dict[str, list[str]] = {}
+    ours = {name for framework in known for name in (*framework.distributions, *framework.pins)}
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"] or "")
         if name and name not in packages:  # the first one on sys.path is the one that is imported
@@ -244,37 +292,47 @@ def _distributions():
     return packages, requirements
 
 
-def _is_installed(framework, packages):
+def _installed_here(known: Sequence[Framework], packages: dict[str, str]) -> list[Framework]:
+    """The installed frameworks, without those that belong only to other environments."""
+    here = machine.environment()
+    return [
+        framework
+        for framework in known
+        if _is_installed(framework, packages) and (not framework.environments or here in framework.environments)
+    ]
+
+
+def _is_installed(framework: Framework, packages: dict[str, str]) -> bool:
     if any(name in packages for name in framework.distributions):
         return True
-    try:  # conda and the like may leave no metadata
+    try:  # conda and similar tools may leave no metadata
         spec = importlib.util.find_spec(framework.module)
     except ModuleNotFoundError:
         return False
     return spec is not None and spec.origin is not None  # a folder of that name is not a framework
 
 
-def _probe_all(packages, gpu):
-    chosen = [framework for framework in FRAMEWORKS if _is_installed(framework, packages)]
+def _probe_all(chosen: Sequence[Framework], gpu: bool) -> dict[str, Probe]:
     pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
     try:
         answers = list(pool.map(lambda framework: probe(_attempt(framework, gpu)), chosen))
     finally:
-        pool.shutdown(cancel_futures=True)  # Ctrl-C starts no more of them
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, no more of them are started
     probes = {framework.name: answer for framework, answer in zip(chosen, answers, strict=True)}
     for framework in chosen:
-        # A GPU in exclusive mode takes one process at a time, and a full one fewer than were just tried.
+        # A GPU in exclusive mode accepts one process at a time, and a GPU whose memory is nearly full accepts fewer
+        # than were just tried.
         error = probes[framework.name].error
-        if gpu and framework.tries_gpu and error and not error.startswith("no answer"):
+        if gpu and framework.tries_gpu and error and not error.startswith("no answer within"):
             probes[framework.name] = probe(_attempt(framework, gpu))
     return probes
 
 
-def _attempt(framework, gpu):
+def _attempt(framework: Framework, gpu: bool) -> str:
     return f"{framework.tries}\n{framework.tries_gpu}" if gpu else framework.tries
 
 
-# os._exit: what a library does at the end of a process is not in question, and may hang.
+# os._exit, because what a library does at exit is not tested here, and it may hang.
 _PROBE = """
 import json, os, sys
 seen, error = {}, ""
@@ -289,8 +347,9 @@ os._exit(0)
 """
 
 
-def probe(code, time_limit=TIME_LIMIT):
-    """Runs code in a process of its own, without the current folder on its path: a torch.py there is not PyTorch."""
+def probe(code: str, time_limit: float = TIME_LIMIT) -> Probe:
+    """Runs code in its own process, without the current folder on its path, because a torch.py there would not be
+    PyTorch."""
     command = [sys.executable, "-P", "-W", "ignore", "-c", _PROBE, code]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, errors="replace"
@@ -299,30 +358,30 @@ def probe(code, time_limit=TIME_LIMIT):
             output, errors = process.communicate(timeout=time_limit)
         except subprocess.TimeoutExpired:
             process.kill()
-            return Probe(f"no answer in {time_limit} s")
+            return Probe(f"no answer within {time_limit} s")
     try:
         answer = json.loads(output.splitlines()[-1])
         return Probe(_one_line(answer["error"]), answer["seen"])
     except (IndexError, ValueError, KeyError, TypeError):
         if process.returncode < 0:
-            return Probe(f"the process died of {signal.Signals(-process.returncode).name}")
+            return Probe(f"the process was killed by {signal.Signals(-process.returncode).name}")
         return Probe(_one_line((errors.strip().splitlines() or ["no answer"])[-1]))
 
 
-def _one_line(text, width=200):
+def _one_line(text: str, width: int = 200) -> str:
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def _run(*command):
-    """What a command prints, or an empty string where it fails."""
+def _run(*command: str) -> str:
+    """The output of a command, or an empty string if it fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
 
 
-def _nvccs():
+def _nvccs() -> tuple[Nvcc, ...]:
     folders = [folder / "bin" for folder in machine.cuda_folders()]
     folders += sorted(Path("/usr/local").glob("cuda-*/bin"), reverse=True)
     folders += sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin"), reverse=True)
@@ -335,27 +394,27 @@ def _nvccs():
     return tuple(found)
 
 
-def _compiler():
+def _compiler() -> tuple[str, str] | None:
     path = shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
     return (path, (_run(path, "-dumpfullversion") or _run(path, "-dumpversion")).strip()) if path else None
 
 
-def _nvidia_on_bus():
-    """Whether a display controller (PCI class 03) of NVIDIA (vendor 10de) is in the machine, driver or not."""
+def _nvidia_on_bus() -> bool:
+    """Whether the machine has a display controller (PCI class 03) by NVIDIA (vendor 10de), with or without a driver."""
     return any(
         _read(device / "vendor").strip() == "0x10de" and _read(device / "class").startswith("0x03")
         for device in Path("/sys/bus/pci/devices").glob("*")
     )
 
 
-def _read(path):
+def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
 
-def _loads(library):
-    """Whether the dynamic linker finds a library, tried in another process: loading can have effects."""
+def _loads(library: str) -> bool:
+    """Whether the dynamic linker finds a library, tried in another process, because loading can have side effects."""
     code = f"import ctypes; ctypes.CDLL({library!r}); print('yes')"
     return bool(_run(sys.executable, "-I", "-S", "-c", code))

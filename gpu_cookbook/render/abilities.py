@@ -1,10 +1,11 @@
-"""The tables of what frameworks and parallel engines can do, from frameworks.toml."""
+"""The tables of what frameworks and parallel engines can do, from frameworks.toml and the recipes' Install lines."""
 
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gpu_cookbook import catalogue
 from gpu_cookbook.render.tables import Entry, Recipe, Row, Table
 
 ANSWERS = {"recipes": "✓", "no": "✗", "documented": "○", "text": ""}
@@ -26,16 +27,25 @@ def abilities() -> list[Table]:
         rows: list[Row] = []
         notes, records = [], []
         for row in facts[name]["row"]:
-            rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(row["can"][key]) for key in questions)))
+            answers = row["can"]
+            if "install" in questions:
+                answers = answers | {"install": _installing(row["name"]) | answers.get("install", {})}
+            rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(answers[key]) for key in questions)))
             for key, question in questions.items():
                 record = {"table": name, "name": row["name"], "question": question, "checked": checked}
-                records.append(record | {"answer": _answer(row["can"][key]).mark} | row["can"][key])
+                records.append(record | {"answer": _answer(answers[key]).mark} | answers[key])
             if "status" in row:
                 notes.append(Entry(f"{row['name']}: {row['status']['text']}", "note", _sources(row["status"])))
         notes.append(Entry(legend, "note"))
         head = (name.removesuffix("s"), *questions.values())
         tables.append(Table(facts[name]["title"], head, "l" * len(head), rows, notes, records))
     return tables
+
+
+def _installing(framework: str) -> dict[str, str]:
+    """The command of the framework's plainest recipe, the one with the shortest technique; {} if it has no recipe."""
+    recipes = [recipe for recipe in catalogue.recipes() if recipe.framework == framework]
+    return {"text": min(recipes, key=lambda recipe: len(recipe.technique)).install} if recipes else {}
 
 
 def _answer(answer: Mapping[str, Any]) -> Entry:
