@@ -42,9 +42,6 @@ def test_the_tables_have_at_least_the_rows_that_they_are_for():
     names = {name: {row["name"] for row in table["row"]} for name, table in TABLES.items()}
     arrays = {"PyCUDA", "PyOpenCL", "Numba", "CuPy", "PyTorch", "Dask"}
     others = {"cuDF", "Modin", "cuML", "scikit-cuda"}
-        {"PyCUDA", "PyOpenCL", "Numba", "CuPy", "PyTorch", "Dask"},
-        {"cuDF", "Modin", "cuML", "scikit-cuda"},
-    )
     assert names["frameworks"] >= arrays | others
     assert names["engines"] >= {"multiprocessing", "joblib", "Dask", "Ray"}
 
