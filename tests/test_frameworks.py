@@ -109,7 +109,7 @@ def test_a_kernel_in_c_is_one_of_that_language(question, suffix):
 @pytest.mark.parametrize("row", TABLES["frameworks"]["row"], ids=lambda row: row["name"])
 def test_the_recipes_answer_how_to_install_or_the_row_does(row):
     commands = {recipe.install for recipe in RECIPES.values() if recipe.framework == row["name"]}
-    assert ("text" in row["can"].get("install", {})) == (not commands)
+    assert commands or "text" in row["can"]["install"]
     (shown,) = [
         record
         for record in abilities()[0].records
