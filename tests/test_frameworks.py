@@ -125,6 +125,14 @@ def test_the_plainest_recipe_says_how_to_install():
     assert shown["Numba"] == 'pip install "numba-cuda[cu13]" "numpy<2.5"'
 
 
+def test_a_new_recipe_answers_how_to_install_a_framework_that_had_none(monkeypatch):
+    recipes = catalogue.recipes()
+    new = dataclasses.replace(recipes[0], framework="cuDF", install="pip install cudf-cu13 unheard")
+    monkeypatch.setattr(catalogue, "recipes", lambda: [*recipes, new])
+    shown = {record["name"]: record["text"] for record in abilities()[0].records if record["question"] == "Install"}
+    assert shown["cuDF"] == new.install
+
+
 def test_without_a_gpu_means_that_the_recipe_runs_on_a_cpu():
     names = [name for row in TABLES["frameworks"]["row"] for name in row["can"]["cpu"].get("recipes", ())]
     assert {RECIPES[name].runs_on for name in names} == {"CPU", "OpenCL device", "NVIDIA GPU or CPU"}
