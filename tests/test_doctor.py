@@ -1,4 +1,4 @@
-"""`gpu-cookbook doctor`: what it says of machines that are described here, and of this one."""
+"""`gpu-cookbook doctor`: what it says about machines that are described here, and about this one."""
 
 import dataclasses
 import io
@@ -9,18 +9,20 @@ import sys
 import pytest
 from rich.console import Console
 
-from gpu_cookbook import doctor, machine
+from gpu_cookbook import catalogue, doctor, machine
 from gpu_cookbook.doctor import facts
 from gpu_cookbook.doctor.facts import Facts, Nvcc, Probe
 
 GIB = 2**30
 H200 = machine.Gpu(0, "NVIDIA H200", 140 * GIB, (9, 0))
+FRAMEWORKS = facts.frameworks(catalogue.recipes())
 V100 = machine.Gpu(0, "Tesla V100-SXM2-16GB", 16 * GIB, (7, 0))
 NVCC = Nvcc("/usr/local/cuda/bin/nvcc", "13.0.88", on_path=True)
 DRIVER_12 = machine.Nvidia("550.54.15", (12, 4), (H200,))
 
 # A GPU machine on which everything fits.
 GPU = Facts(
+    frameworks=FRAMEWORKS,
     nvidia=machine.Nvidia("580.95.05", (13, 0), (H200,)),
     nvidia_on_bus=True,
     nvccs=(NVCC,),
@@ -52,7 +54,7 @@ GPU = Facts(
         "distributed": ["dask==2026.7.1"],
     },
     probes={
-        **{framework.name: Probe() for framework in facts.FRAMEWORKS},
+        **{framework.name: Probe() for framework in FRAMEWORKS},
         "PyOpenCL": Probe(seen={"platforms": [["NVIDIA CUDA", "OpenCL 3.0 CUDA 13.0.94", ["NVIDIA H200"]]]}),
         "PyTorch": Probe(seen={"cuda": "13.0"}),
     },
@@ -90,9 +92,9 @@ def of(name, machine_facts):
     return found
 
 
-def says(machine_facts, name, status, explanation, mend=""):
+def says(machine_facts, name, status, explanation, fix=""):
     found = of(name, machine_facts)
-    assert (found.status, found.mend) == (status, mend)
+    assert (found.status, found.fix) == (status, fix)
     assert explanation in found.explanation
     return found
 
@@ -100,9 +102,9 @@ def says(machine_facts, name, status, explanation, mend=""):
 def test_a_machine_on_which_everything_fits():
     findings = doctor.judge(GPU)
     assert {finding.status for finding in findings} == {"ok"}
-    assert not any(finding.mend for finding in findings)
-    assert {finding.name for finding in findings} >= {framework.name for framework in facts.FRAMEWORKS}
-    says(GPU, "NVIDIA driver", "ok", "runs CUDA up to 13.0")
+    assert not any(finding.fix for finding in findings)
+    assert {finding.name for finding in findings} >= {framework.name for framework in FRAMEWORKS}
+    says(GPU, "NVIDIA driver", "ok", "supports CUDA up to 13.0")
     assert says(GPU, "GPU 0", "ok", "140 GiB, compute capability 9.0").value == "NVIDIA H200"
     says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
     says(GPU, "CuPy", "ok", "cupy-cuda13x")
@@ -117,27 +119,27 @@ def test_a_machine_without_a_gpu_has_no_fault():
     says(CPU, "PyTorch", "ok", "built for the CPU")
 
 
-@pytest.mark.parametrize("name", [framework.name for framework in facts.FRAMEWORKS if framework.needs_gpu])
+@pytest.mark.parametrize("name", [framework.name for framework in FRAMEWORKS if framework.needs_gpu])
 def test_without_a_gpu_nothing_that_needs_one_is_advised(name):
     says(CPU, name, "missing", "needs an NVIDIA GPU")
 
 
 @pytest.mark.parametrize(
-    "name, mend",
+    "name, fix",
     [
-        ("CuPy", "pip install cupy-cuda13x"),
+        ("CuPy", 'pip install "cupy-cuda13x[ctk]"'),
         ("numba-cuda", 'pip install "numba-cuda[cu13]" "numpy<2.5"'),
         ("PyTorch", "pip install torch"),
-        ("Ray", "pip install ray"),
+        ("Ray", "pip install ray numpy"),
     ],
 )
-def test_not_installed(name, mend):
-    says(but(GPU, probes={name: None}), name, "missing", "not installed", mend)
+def test_not_installed(name, fix):
+    says(but(GPU, probes={name: None}), name, "missing", "not installed", fix)
 
 
 def test_not_installed_on_an_old_driver():
     old = but(GPU, nvidia=DRIVER_12, probes={"CuPy": None, "numba-cuda": None, "cuda-core": None, "PyTorch": None})
-    says(old, "CuPy", "missing", "not installed", "pip install cupy-cuda12x")
+    says(old, "CuPy", "missing", "not installed", 'pip install "cupy-cuda12x[ctk]"')
     says(old, "numba-cuda", "missing", "not installed", 'pip install "numba-cuda[cu12]" "numpy<2.5"')
     says(old, "cuda-core", "missing", "not installed", 'pip install "cuda-core[cu12]"')
     says(old, "PyTorch", "missing", "not installed", 'pip install "torch<2.11"')
@@ -157,8 +159,8 @@ def test_driver_older_than_the_wheel():
             "cuda-core": Probe("CUDAError: ..."),
         },
     )
-    why = "built for CUDA 13; the driver, 550.54.15, runs CUDA up to 12.4"
-    says(old, "CuPy", "broken", why, "pip uninstall -y cupy-cuda13x && pip install cupy-cuda12x")
+    why = "built for CUDA 13, but the driver, 550.54.15, supports CUDA only up to 12.4"
+    says(old, "CuPy", "broken", why, 'pip uninstall -y cupy-cuda13x && pip install "cupy-cuda12x[ctk]"')
     says(old, "PyTorch", "broken", why, 'pip uninstall -y torch && pip install "torch<2.11"')
     numba = 'pip uninstall -y numba-cuda && pip install "numba-cuda[cu12]" "numpy<2.5"'
     says(old, "numba-cuda", "broken", why, numba)
@@ -166,7 +168,7 @@ def test_driver_older_than_the_wheel():
 
 
 def test_a_wheel_that_works_on_an_old_driver_is_left_alone():
-    """As with NVIDIA's forward compatibility package: what was tried counts, not what the versions let us expect."""
+    """As with NVIDIA's forward compatibility package: the outcome of trying it counts, not its version."""
     assert of("CuPy", but(GPU, nvidia=DRIVER_12)).status == "ok"
 
 
@@ -175,7 +177,7 @@ def test_gpu_too_old_for_cuda_13():
     error = Probe("CUDARuntimeError: cudaErrorNoKernelImageForDevice")
     volta = but(GPU, nvidia=nvidia, probes={"CuPy": error, "PyTorch": Probe(error.error, {"cuda": "13.0"})})
     why = "built for CUDA 13, which no longer runs on Tesla V100-SXM2-16GB"
-    says(volta, "CuPy", "broken", why, "pip uninstall -y cupy-cuda13x && pip install cupy-cuda12x")
+    says(volta, "CuPy", "broken", why, 'pip uninstall -y cupy-cuda13x && pip install "cupy-cuda12x[ctk]"')
     index = "--index-url https://download.pytorch.org/whl/cu126"
     says(volta, "PyTorch", "broken", why, f'pip uninstall -y torch && pip install "torch<2.11" {index}')
 
@@ -210,31 +212,31 @@ def test_hidden_gpus():
 
 def test_no_nvcc():
     bare = but(GPU, nvccs=(), probes={"PyCUDA": Probe("FileNotFoundError: 'nvcc'")})
-    mend = 'pip install "cuda-toolkit[nvcc]==13.0.*" && export PATH=/site-packages/nvidia/cu13/bin:$PATH'
-    says(bare, "nvcc", "missing", "PyCUDA compiles its kernels with it", mend)
-    says(bare, "PyCUDA", "broken", "no nvcc on PATH", mend)
+    fix = 'pip install "cuda-toolkit[nvcc]==13.0.*" && export PATH=/site-packages/nvidia/cu13/bin:$PATH'
+    says(bare, "nvcc", "missing", "PyCUDA needs it to compile kernels", fix)
+    says(bare, "PyCUDA", "broken", "no suitable nvcc on PATH", fix)
 
 
 def test_nvcc_not_on_path():
     off = but(GPU, nvccs=(dataclasses.replace(NVCC, on_path=False),), probes={"PyCUDA": Probe("no nvcc")})
-    mend = "export PATH=/usr/local/cuda/bin:$PATH"
-    says(off, "nvcc", "missing", "/usr/local/cuda/bin/nvcc is not on PATH", mend)
-    says(off, "PyCUDA", "broken", "no nvcc on PATH", mend)
+    fix = "export PATH=/usr/local/cuda/bin:$PATH"
+    says(off, "nvcc", "missing", "/usr/local/cuda/bin/nvcc is not on PATH", fix)
+    says(off, "PyCUDA", "broken", "no suitable nvcc on PATH", fix)
 
 
 def test_nvcc_does_not_matter_without_a_gpu():
     off = dataclasses.replace(NVCC, on_path=False)
-    says(but(CPU, nvccs=(off,)), "nvcc", "missing", "only PyCUDA needs it, and an NVIDIA GPU")
+    says(but(CPU, nvccs=(off,)), "nvcc", "missing", "only PyCUDA needs it, and only with an NVIDIA GPU")
 
 
 def test_nvcc_newer_than_the_driver():
     error = {"PyCUDA": Probe("LogicError: cuModuleLoadDataEx failed: no binary for gpu")}
     newer = but(GPU, nvidia=DRIVER_12, probes=error)
-    says(newer, "nvcc", "broken", "the driver runs CUDA up to 12.4", "sudo apt install nvidia-cuda-toolkit")
+    says(newer, "nvcc", "broken", "the driver supports CUDA only up to 12.4", "sudo apt install nvidia-cuda-toolkit")
     other = Nvcc("/usr/local/cuda-12.4/bin/nvcc", "12.4.131", on_path=False)
     both = but(newer, nvccs=(NVCC, other))
     says(both, "nvcc", "broken", "compiles for CUDA 13", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
-    says(both, "PyCUDA", "broken", "no nvcc on PATH that fits", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
+    says(both, "PyCUDA", "broken", "no suitable nvcc on PATH", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
 
 
 def test_nvcc_that_does_not_run():
@@ -262,7 +264,7 @@ def test_pyopencl_without_any_platform():
     error = Probe("LogicError: clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR", {})
     nothing = but(CPU, opencl_drivers=(), probes={"PyOpenCL": error})
     says(nothing, "PyOpenCL", "broken", "finds no OpenCL device", 'pip install "pyopencl[pocl]"')
-    says(nothing, "Driver files", "missing", "no file", 'pip install "pyopencl[pocl]"')
+    says(nothing, "Driver files", "missing", "no *.icd file", 'pip install "pyopencl[pocl]"')
     arm = but(nothing, architecture="aarch64")
     says(arm, "PyOpenCL", "broken", "finds no OpenCL device", "sudo apt install pocl-opencl-icd")
     says(but(GPU, opencl_drivers=(), probes={"PyOpenCL": error}), "PyOpenCL", "broken", "finds no", WRITE_ICD)
@@ -279,23 +281,24 @@ def test_no_opencl_in_the_driver():
 
 def test_several_cupy_wheels():
     two = but(GPU, packages={"cupy-cuda12x": "14.2.0"})
-    mend = "pip uninstall -y cupy-cuda12x cupy-cuda13x && pip install cupy-cuda13x"
-    says(two, "CuPy", "broken", "cupy-cuda12x and cupy-cuda13x overwrite each other", mend)
+    fix = 'pip uninstall -y cupy-cuda12x cupy-cuda13x && pip install "cupy-cuda13x[ctk]"'
+    says(two, "CuPy", "broken", "cupy-cuda12x and cupy-cuda13x overwrite each other", fix)
 
 
 def test_numpy_too_new_for_numba_cuda():
     error = Probe("AttributeError: module 'numpy' has no attribute 'row_stack'")
+    install = 'pip install "numba-cuda[cu13]" "numpy<2.5"'
     for base in (GPU, but(CPU, packages={"numba-cuda": "0.30.4"})):
         new = but(base, packages={"numpy": "2.5.5"}, probes={"numba-cuda": error})
-        says(new, "numba-cuda", "broken", "which NumPy 2.5.5 no longer has", 'pip install "numpy<2.5"')
+        says(new, "numba-cuda", "broken", "which NumPy 2.5.5 no longer has", install)
 
 
 def test_dask_too_new_for_dask_cuda():
     new = but(
         GPU, packages={"dask": "2026.8.0", "distributed": "2026.8.0"}, requirements={"distributed": ["dask==2026.8.0"]}
     )
-    mend = 'pip install "dask<2026.7.2,>=2026.7.1" "distributed<2026.7.2,>=2026.7.1"'
-    says(new, "dask-cuda", "broken", "asks for dask<2026.7.2,>=2026.7.1, and dask 2026.8.0 is installed", mend)
+    fix = 'pip install "dask<2026.7.2,>=2026.7.1" "distributed<2026.7.2,>=2026.7.1"'
+    says(new, "dask-cuda", "broken", "requires dask<2026.7.2,>=2026.7.1, but dask 2026.8.0 is installed", fix)
     assert of("distributed", new).status == "ok"
 
 
@@ -313,10 +316,10 @@ def test_pytorch_for_the_cpu_beside_a_gpu():
 
 
 def test_what_does_not_import_is_broken():
-    died = but(GPU, probes={"Ray": Probe("the process died of SIGSEGV")})
-    says(died, "Ray", "broken", "died of SIGSEGV", "pip uninstall -y ray && pip install ray")
+    died = but(GPU, probes={"Ray": Probe("the process was killed by SIGSEGV")})
+    says(died, "Ray", "broken", "killed by SIGSEGV", "pip uninstall -y ray && pip install ray numpy")
     lacks = but(GPU, probes={"Dask": Probe("ModuleNotFoundError: No module named 'toolz'")})
-    says(lacks, "Dask", "broken", "No module named 'toolz'", 'pip install "dask[array]"')
+    says(lacks, "Dask", "broken", "No module named 'toolz'", 'pip install "dask[complete]"')
 
 
 def test_what_cannot_start_without_a_gpu_is_not_broken():
@@ -324,6 +327,98 @@ def test_what_cannot_start_without_a_gpu_is_not_broken():
     alone = but(CPU, packages={"pycuda": "2026.1"}, probes={"PyCUDA": error})
     says(alone, "PyCUDA", "missing", "does not start without an NVIDIA GPU")
     assert of("CuPy", but(CPU, packages={"cupy-cuda13x": "14.2.0"}, probes={"CuPy": Probe()})).status == "ok"
+
+
+# Where the commands come from ----------------------------------------------------------------------------------------
+
+
+def test_a_command_is_a_recipes_or_no_recipe_names_the_framework():
+    lines = {recipe.install for recipe in catalogue.recipes()}
+    named = {requirement.name for line in lines for requirement in catalogue.requirements(line)}
+    for framework in FRAMEWORKS:
+        if framework in facts.FRAMEWORKS:  # as it stands there: with a command of its own
+            assert framework.install and not named & {*framework.distributions}
+        else:
+            assert framework.install in lines or framework.name == "distributed"
+
+
+def recipe_of(framework, install, module, environments=(machine.MAIN,), runs_on="NVIDIA GPU"):
+    (some, *_) = catalogue.recipes()
+    return dataclasses.replace(
+        some, framework=framework, install=install, imports=(module,), environments=environments, runs_on=runs_on
+    )
+
+
+MADE_UP = [
+    recipe_of("CuPy", 'pip install "cupy-cuda13x[ctk]" scipy', "cupy"),
+    recipe_of("CuPy", 'pip install "cupy-cuda13x[ctk]"', "cupy"),
+    recipe_of("Dask", 'pip install "dask[complete]" "cupy-cuda13x"', "dask"),
+    recipe_of("joblib", "pip install joblib", "joblib", ()),
+    recipe_of("Unheard", "pip install Un_heard cupy-cuda13x", "unheard.of", ("other", "third")),
+    recipe_of("Numba", "pip install numba-mlir", "numba_mlir", ("other",), "NVIDIA GPU or CPU"),
+]
+OTHER = but(GPU, frameworks=facts.frameworks(MADE_UP), environments=("main", "other", "third"))
+
+
+def test_the_shortest_line_that_begins_with_a_framework_installs_it():
+    installs = {framework.name: framework.install for framework in OTHER.frameworks}
+    assert installs["CuPy"] == 'pip install "cupy-cuda13x[ctk]"'
+    assert installs["Dask"] == 'pip install "dask[complete]" "cupy-cuda13x"'
+    assert installs["distributed"] == 'pip install "dask[distributed]"'
+
+
+def test_a_framework_that_only_recipes_know():
+    new = {framework.name: framework for framework in OTHER.frameworks if framework not in GPU.frameworks}
+    unheard = new["Unheard"]
+    assert (unheard.module, unheard.distributions, unheard.tries) == ("unheard", ("un-heard",), "import unheard")
+    assert unheard.needs_gpu and not new["numba-mlir"].needs_gpu
+    there = but(OTHER, environment="other", packages={"un-heard": "1.5"}, probes={"Unheard": Probe()})
+    assert says(there, "Unheard", "ok", "").value == "1.5"
+    missing = but(OTHER, environment="other")
+    says(missing, "Unheard", "missing", "not installed", "pip install Un_heard cupy-cuda13x")
+    says(but(missing, nvidia=DRIVER_12), "Unheard", "missing", "not installed", "pip install Un_heard cupy-cuda12x")
+
+
+def test_no_framework_is_tried_outside_its_environment(monkeypatch):
+    packages = {"un-heard": "1.5", "joblib": "1.6.0", "dask": "2026.7.1"}
+    chosen = {}
+    for name in ("main", "other"):
+        monkeypatch.setenv(machine.VARIABLE, name)
+        chosen[name] = {framework.name for framework in facts._installed_here(OTHER.frameworks, packages)}
+    assert {"joblib", "Dask"} <= chosen["main"] and "Unheard" not in chosen["main"]
+    assert {"joblib", "Unheard"} <= chosen["other"] and "Dask" not in chosen["other"]
+
+
+# Environments --------------------------------------------------------------------------------------------------------
+
+
+def test_the_environment_is_named():
+    assert says(GPU, "Environment", "ok", "").value == "main"
+    here = but(OTHER, environment="other")
+    assert says(here, "Environment", "ok", "make doctor ENVIRONMENT=NAME: main, third").value == "other"
+
+
+def test_an_unknown_environment():
+    unknown = but(OTHER, environment="othre")
+    why = "GPU_COOKBOOK_ENVIRONMENT names an unknown environment; there are: main, other, third"
+    says(unknown, "Environment", "broken", why, "unset GPU_COOKBOOK_ENVIRONMENT")
+
+
+def test_frameworks_of_other_environments_are_not_missing():
+    says(OTHER, "Unheard", "elsewhere", "belongs to the environment other: make doctor ENVIRONMENT=other")
+    assert of("CuPy", OTHER).status == of("joblib", OTHER).status == "ok"
+    there = but(OTHER, environment="third")
+    says(there, "Dask", "elsewhere", "belongs to the environment main: make doctor ENVIRONMENT=main")
+    says(there, "distributed", "elsewhere", "belongs to the environment main")
+    assert of("CuPy", there).status == of("joblib", there).status == "ok"
+    assert "2 belong to other environments" in " ".join(shown(doctor.judge(OTHER), 80).split())
+
+
+def test_the_facts_name_this_environment(monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "nowhere")
+    monkeypatch.setattr(facts, "_probe_all", lambda chosen, gpu: {})
+    (found,) = [finding for finding in doctor.examine() if finding.name == "Environment"]
+    assert (found.value, found.status) == ("nowhere", "broken")
 
 
 # Trying --------------------------------------------------------------------------------------------------------------
@@ -335,10 +430,10 @@ def test_what_cannot_start_without_a_gpu_is_not_broken():
         ("seen['a'] = 1", ""),
         ("raise ImportError('a\\n  b')", "ImportError: a b"),
         ("try: f()\nexcept NameError as e: raise ImportError('x') from e", "NameError: name 'f' is not defined"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the process died of SIGSEGV"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the process was killed by SIGSEGV"),
         ("import os; os.write(2, b'one\\ntwo\\n'); os._exit(3)", "two"),
         ("print('{}'); print('noise', end='')", ""),
-        ("import time; time.sleep(60)", "no answer in 2 s"),
+        ("import time; time.sleep(60)", "no answer within 2 s"),
     ],
 )
 def test_probe(code, error):
@@ -356,9 +451,9 @@ def test_this_machine():
     findings = {finding.name: finding for finding in doctor.examine()}
     assert findings["Python"].status == "ok"
     assert findings["NumPy"].status == "ok"
-    for framework in facts.FRAMEWORKS:
+    for framework in FRAMEWORKS:
         found = findings[framework.name]
-        assert found.status in ("ok", "missing", "broken")
+        assert found.status in ("ok", "missing", "broken", "elsewhere")
         if found.status == "ok":
             assert found.value[0].isdigit()
         else:
@@ -405,7 +500,7 @@ def shown(findings, width):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("machine_facts", [GPU, CPU, TROUBLE, but(TROUBLE, nvidia=GPU.nvidia)])
+@pytest.mark.parametrize("machine_facts", [GPU, CPU, TROUBLE, but(TROUBLE, nvidia=GPU.nvidia), OTHER])
 def test_table(machine_facts, width):
     findings = doctor.judge(machine_facts)
     text = shown(findings, width)
@@ -413,8 +508,8 @@ def test_table(machine_facts, width):
     for finding in findings:
         assert finding.name in text
         assert "".join(finding.explanation.split()[:2]) in "".join(text.split())
-        if finding.mend:
-            assert finding.mend in copied(text)
+        if finding.fix:
+            assert finding.fix in copied(text)
 
 
 def copied(text):

@@ -244,8 +244,8 @@ def _misfits(framework: Framework, facts: Facts) -> Iterator[tuple[str, str]]:
                 asked = Requirement(text)
                 there = facts.packages.get(canonicalize_name(asked.name))
                 applies = asked.marker is None or asked.marker.evaluate({"extra": ""})
-                known = there and applies and canonicalize_name(asked.name) in others
-                if known and not asked.specifier.contains(Version(there), prereleases=True):
+                known = applies and canonicalize_name(asked.name) in others
+                if there and known and not asked.specifier.contains(Version(there), prereleases=True):
                     yield f"{asked.name}{asked.specifier}", f"{asked.name} {there}"
 
 

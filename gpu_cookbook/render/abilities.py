@@ -29,7 +29,7 @@ def abilities() -> list[Table]:
         for row in facts[name]["row"]:
             answers = row["can"]
             if "install" in questions:
-                answers = answers | {"install": _installing(row["name"]) | answers.get("install", {})}
+                answers = answers | {"install": answers.get("install", {}) | _installing(row["name"])}
             rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(answers[key]) for key in questions)))
             for key, question in questions.items():
                 record = {"table": name, "name": row["name"], "question": question, "checked": checked}
@@ -43,7 +43,7 @@ def abilities() -> list[Table]:
 
 
 def _installing(framework: str) -> dict[str, str]:
-    """The command of the framework's plainest recipe, the one with the shortest technique; {} if it has no recipe."""
+    """The Install line of the framework's plainest recipe, the one with the shortest technique; {} if it has none."""
     recipes = [recipe for recipe in catalogue.recipes() if recipe.framework == framework]
     return {"text": min(recipes, key=lambda recipe: len(recipe.technique)).install} if recipes else {}
 
