@@ -1,7 +1,7 @@
 """Tables as text: for a terminal, as Markdown, and their records as CSV and JSON."""
 
-import re
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

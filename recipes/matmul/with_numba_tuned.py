@@ -2,7 +2,7 @@
 
 Framework: Numba
 Runs on: NVIDIA GPU
-Install: pip install "numba-cuda[cu13]" "numpy<2.5" nvidia-cublas
+Install: pip install "numba-cuda[cu13]" "numpy<2.5" nvidia-cublas cuda-pathfinder
 Math: float32, TF32 off
 
 Numba has no matrix product of its own, but its arrays have addresses, and cuBLAS takes those. On an NVIDIA H200 a
