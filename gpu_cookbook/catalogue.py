@@ -114,7 +114,7 @@ def read(path: Path) -> Recipe:
         math=facts.get("Math", ""),
         notes=notes,
         imports=tuple(_imports(tree)),
-        kernels=tuple(dict.fromkeys(node.func.value.right.value for node in kernel_readings(tree))),
+        kernels=tuple(dict.fromkeys(kernel_readings(tree).values())),
         functions={
             node.name: tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
             for node in tree.body
@@ -125,32 +125,31 @@ def read(path: Path) -> Recipe:
 
 def _imports(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        names = []
+        names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
         for name in names:
             if name.partition(".")[0] not in sys.stdlib_module_names:
                 yield name
 
 
-def kernel_readings(tree: ast.Module) -> list[ast.Call]:
-    """Every (… / "kernels" / "NAME").read_text(…) in a recipe."""
-    return [node for node in ast.walk(tree) if _reads_kernel(node)]
-
-
-def _reads_kernel(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "read_text"
-        and isinstance(node.func.value, ast.BinOp)
-        and isinstance(node.func.value.left, ast.BinOp)
-        and isinstance(node.func.value.left.right, ast.Constant)
-        and node.func.value.left.right.value == "kernels"
-        and isinstance(node.func.value.right, ast.Constant)
-    )
+def kernel_readings(tree: ast.Module) -> dict[ast.Call, str]:
+    """Every (… / "kernels" / "NAME").read_text(…) in a recipe, with the name."""
+    found = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.BinOp(
+                        left=ast.BinOp(right=ast.Constant(value="kernels")), right=ast.Constant(value=str(name))
+                    ),
+                    attr="read_text",
+                )
+            ):
+                found[node] = name
+    return found
 
 
 @cache

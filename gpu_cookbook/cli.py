@@ -543,7 +543,7 @@ def warn_of_others() -> None:
         print(f"Other programs keep {busy:.1f} cores busy: CPU timings will be inflated.", file=sys.stderr)
 
 
-def sizes_of(workload: str, words: Sequence[str] | None) -> list[Size]:
+def sizes_of(workload: str, words: Sequence[str] | None) -> list[int]:
     """The sizes that the words name, or those that suit this machine; in order."""
     if not words:
         return list(catalogue.default_sizes(workload))

@@ -6,13 +6,18 @@ import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pynvml
+
+if TYPE_CHECKING:  # the catalogue imports this module
+    from gpu_cookbook.catalogue import Recipe
 
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
@@ -43,7 +48,7 @@ class Nvidia:
 
 
 @cache
-def nvidia():
+def nvidia() -> Nvidia | None:
     """The NVIDIA driver and GPUs, or None. CUDA_VISIBLE_DEVICES is respected."""
     try:
         pynvml.nvmlInit()
@@ -64,7 +69,7 @@ def nvidia():
     return Nvidia(_text(pynvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), tuple(gpus))
 
 
-def _visible(count):
+def _visible(count: int) -> list[int]:
     """The indices that CUDA_VISIBLE_DEVICES leaves; as in CUDA, the first unknown one ends the list."""
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if setting is None:
@@ -84,7 +89,7 @@ def _visible(count):
     return indices
 
 
-def _memory(handle):
+def _memory(handle: Any) -> Any:
     try:
         return pynvml.nvmlDeviceGetMemoryInfo(handle)
     except pynvml.NVMLError_NotSupported:  # GB10 and the like: the GPU's memory is the machine's
@@ -92,26 +97,27 @@ def _memory(handle):
         return SimpleNamespace(total=memory.total, used=memory.used, free=memory.available)
 
 
-def _text(value):
+def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def gpus():
-    return nvidia().gpus if nvidia() else ()
+def gpus() -> tuple[Gpu, ...]:
+    found = nvidia()
+    return found.gpus if found else ()
 
 
-def is_gpu(device):
+def is_gpu(device: str | None) -> bool:
     """Whether a device of this name is, or is made of, the NVIDIA GPUs here."""
-    return bool(device) and any(gpu.name in device for gpu in gpus())
+    return device is not None and any(gpu.name in device for gpu in gpus())
 
 
-def device_memory():
+def device_memory() -> list[tuple[int, int]]:
     """[(used, free)] bytes of each visible NVIDIA GPU, whoever uses them."""
     infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
     return [(info.used, info.free) for info in infos]
 
 
-def processes_on_gpus():
+def processes_on_gpus() -> list[list[str]]:
     """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included; []
     where NVML does not tell."""
     found = []
@@ -128,25 +134,25 @@ def processes_on_gpus():
     return found
 
 
-def _program_of(pid):
+def _program_of(pid: int) -> str:
     try:
         return psutil.Process(pid).name()
     except psutil.Error:  # of another container, or just ended
         return "unknown here"
 
 
-def host_memory_free():
+def host_memory_free() -> int:
     """Bytes that can be taken before the machine swaps or kills."""
     return psutil.virtual_memory().available
 
 
-def cores_in_use():
+def cores_in_use() -> float:
     """How many cores other programs keep busy, over one second."""
     return sum(psutil.cpu_percent(1.0, percpu=True)) / 100
 
 
 @cache
-def processor():
+def processor() -> str:
     """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
@@ -156,35 +162,35 @@ def processor():
     return f"{name}, {len(os.sched_getaffinity(0))} cores"
 
 
-def installed(package):
+def installed(package: str) -> bool:
     """Whether a top-level module can be imported, without importing it."""
     return importlib.util.find_spec(package) is not None
 
 
 @cache
-def versions(packages):
+def versions(packages: tuple[str, ...]) -> str:
     """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
     return ", ".join(dict.fromkeys(filter(None, [python_version(), *map(distributions, sorted(packages))])))
 
 
-def python_version():
+def python_version() -> str:
     return f"Python {platform.python_version()}"
 
 
 @cache
-def distributions(module):
+def distributions(module: str) -> str:
     """'cupy-cuda13x 14.2.0': what this top-level module was installed by; '' if nothing."""
     names = sorted(set(_packages_distributions().get(module, ())))
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 
 @cache
-def _packages_distributions():
+def _packages_distributions() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
 
 
 @cache
-def clock():
+def clock() -> str:
     """The first NVIDIA GPU's highest clocks: 'SM up to 1,980 MHz, memory 3,201 MHz'. It chooses its clock by itself."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
     core, memory = (
@@ -194,7 +200,7 @@ def clock():
 
 
 @cache
-def program(name):
+def program(name: str) -> str | None:
     """The path of a program, or None. nvcc is also looked for where CUDA puts it: a shell that lacks it on PATH is
     common, and gpu-cookbook adds the folder for the recipes that it starts."""
     found = shutil.which(name)
@@ -204,14 +210,14 @@ def program(name):
     return found
 
 
-def cuda_folders():
+def cuda_folders() -> list[Path]:
     """Where a CUDA toolkit may be, the most explicit first."""
     named = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
     return [Path(folder) for folder in [*named, "/usr/local/cuda"] if folder]
 
 
 @cache
-def opencl_drivers():
+def opencl_drivers() -> tuple[Path, ...]:
     """The OpenCL drivers (ICD files) that a program here will be offered, as paths."""
     folders = [Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")]
     spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its own beside PyOpenCL's loader
@@ -220,7 +226,7 @@ def opencl_drivers():
     return tuple(icd for folder in folders for icd in ([folder] if folder.is_file() else sorted(folder.glob("*.icd"))))
 
 
-def obstacle(recipe):
+def obstacle(recipe: "Recipe") -> str | None:
     """Why this recipe cannot run here, in one line, or None."""
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
@@ -235,13 +241,14 @@ def obstacle(recipe):
     return None
 
 
-def missing(recipe):
+def missing(recipe: "Recipe") -> str | None:
     """Which of its packages are not installed, and how to install them, or None."""
     packages = [package for package in recipe.packages if not installed(package)]
     return f"{', '.join(packages)} not installed: {install_command(recipe)}" if packages else None
 
 
-def install_command(recipe):
+def install_command(recipe: "Recipe") -> str:
     """The recipe's Install line, which is for CUDA 13, for the CUDA that this driver runs."""
-    major = nvidia().cuda[0] if nvidia() else 13
+    found = nvidia()
+    major = found.cuda[0] if found else 13
     return recipe.install.replace("cuda13x", f"cuda{min(major, 13)}x")

@@ -4,10 +4,10 @@ neighbours. Everything that measures, stores or shows results shares these types
 import dataclasses
 import enum
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import quantiles
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
 
@@ -53,6 +53,7 @@ KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in
 }
 
 Size = int | tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ class Result:
         if metric in self.timings:
             return self.timings[metric].median
         if metric == Metric.FIRST:
-            return self.first and self.first.total
+            return self.first.total if self.first else None
         if metric == Metric.MEMORY:
             return self.peak_memory
         return self.rates.bandwidth if metric == Metric.BANDWIDTH and self.rates else None
@@ -249,6 +250,11 @@ class Result:
         if metric != Metric.BANDWIDTH:
             return metric
         return Metric.DEVICE if Metric.DEVICE in self.timings else Metric.RESIDENT
+
+    def order(self, metric: Metric) -> float:
+        """What sorts results by a metric, the best first; infinite if it is not known."""
+        value = self.value(self.timed_by(metric))
+        return math.inf if value is None else value
 
     @property
     def memory_bound(self) -> bool:
@@ -300,8 +306,9 @@ def completed(results: Iterable[Result]) -> list[Result]:
         found.append(replace(each, speedups=speedups))
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
     for each in found:
-        for metric, speedup in each.speedups.items():
-            points.setdefault((*_series(each), metric), []).append((each.size, speedup))
+        if isinstance(each.size, int):
+            for metric, speedup in each.speedups.items():
+                points.setdefault((*_series(each), metric), []).append((each.size, speedup))
     crossings = {key: _crossing(sorted(those)) for key, those in points.items()}
     return [
         each
@@ -370,15 +377,15 @@ def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     for lane in lanes:
         if several and all(each.is_numpy for each in lane):
             continue  # it is there to compare with: alone in its lane, it is not the best of it
-        best = min(lane, key=lambda each: each.value(each.timed_by(metric)))
+        best = min(lane, key=lambda each: each.order(metric))
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]
         found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
     return found
 
 
-def grouped(each: Iterable[Any], key: Any) -> list[list[Any]]:
+def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     """Lists of those that share key(one), in the order in which the keys come first."""
-    groups: dict[Any, list[Any]] = {}
+    groups: dict[Hashable, list[T]] = {}
     for one in each:
         groups.setdefault(key(one), []).append(one)
     return list(groups.values())

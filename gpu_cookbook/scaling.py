@@ -30,34 +30,40 @@ class Cost:
     byte: float | None = None  # of one byte more that goes to a task
 
 
+@dataclass(frozen=True)
+class Gain:
+    """How a row compares with the same recipe on the fewest workers."""
+
+    speedup: float
+    efficiency: float
+    base_workers: int
+    base_stale: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """See the module. ``mode`` and what belongs to the array are None where nothing ran."""
+    """See the module. If nothing ran, ``mode`` is None, and ``workers`` and what belongs to the array are 0."""
 
     technique: str
     framework: str
     lane: str
     engine: str | None
     kind: str  # core, GPU, or worker of an engine that ran already
-    workers: int | None
+    workers: int
     status: Status
     reason: str | None = None
     mode: str | None = None
-    size: int | None = None
-    rows: int | None = None
-    columns: int | None = None
-    chunk: int | None = None
+    size: int = 0
+    rows: int = 0
+    columns: int = 0
+    chunk: int = 0
     time: Timing | None = None  # until the mean is on the host
     mean: float | None = None
     lost: int | None = None  # workers that were lost meanwhile
     start_s: float | None = None  # seconds until the engine had started
     cost: Cost | None = None  # of mode empty
     shared_samples: bool = False  # averages the samples that the tuned lane shares
-    speedup: float | None = None  # over the same recipe on the fewest workers, see completed()
-    efficiency: float | None = None
-    base_workers: int | None = None
-    base_stale: bool = False
-    error: float | None = None  # of the mean: its distance from 11, the mean of infinitely many
+    gain: Gain | None = None  # see completed()
     origin: Origin | None = None
 
     @property
@@ -74,7 +80,30 @@ class Row:
         return self.origin is not None and self.origin.stale
 
     @property
-    def run(self) -> tuple[str, str, int | None]:
+    def timing(self) -> Timing:
+        """The time of a row that was measured."""
+        assert self.time is not None
+        return self.time
+
+    @property
+    def answer(self) -> float:
+        """The mean of a row that was measured."""
+        assert self.mean is not None
+        return self.mean
+
+    @property
+    def error(self) -> float:
+        """The distance of the mean from 11, the mean of infinitely many samples."""
+        return abs(self.answer - 11)
+
+    @property
+    def gained(self) -> Gain:
+        """The gain of a row that was measured, once the rows are completed."""
+        assert self.gain is not None
+        return self.gain
+
+    @property
+    def run(self) -> tuple[str, str, int]:
         return self.technique, self.kind, self.workers
 
     @property
@@ -97,7 +126,7 @@ class Row:
         )
 
 
-def amount(workers: int | None, kind: str) -> str:
+def amount(workers: int, kind: str) -> str:
     """'1 core', '4 GPUs'; '' where nothing ran."""
     return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
 
@@ -112,14 +141,14 @@ def judged(rows: Iterable[Row]) -> list[Row]:
     faults: dict[int, str] = {}
     comparable = [row for row in rows if row.measured and row.shared_samples]
     for mine in grouped(comparable, lambda row: (row.rows, row.columns)):
-        means = sorted(row.mean for row in mine)
+        means = sorted(row.answer for row in mine)
         middle = means[len(means) // 2]  # is one of them, if more than half are the same
         if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
             fault = f"the tuned lane has means from {means[0]!r} to {means[-1]!r}, and none that more than half have"
             wrong = mine
         else:
             fault = f"the others of the tuned lane have the mean {middle!r}"
-            wrong = [row for row in mine if not alike(row.mean, middle)]
+            wrong = [row for row in mine if not alike(row.answer, middle)]
         faults |= {id(row): f"{row.mean!r}, where {fault}" for row in wrong}
     return [replace(row, status=Status.FAILED, reason=faults[id(row)]) if id(row) in faults else row for row in rows]
 
@@ -130,11 +159,12 @@ def alike(mean: float, other: float) -> bool:
 
 def tied(one: Row, other: Row) -> bool:
     """Whether the middle halves of their samples overlap."""
-    return one.time.q1 <= other.time.q3 and other.time.q1 <= one.time.q3
+    halves, others = one.timing.quartiles, other.timing.quartiles
+    return halves is not None and others is not None and halves[0] <= others[1] and others[0] <= halves[1]
 
 
 def completed(rows: Iterable[Row]) -> list[Row]:
-    """The rows with speedup and efficiency over the same recipe on the fewest workers, and the mean's error."""
+    """The rows with their gain over the same recipe on the fewest workers."""
     rows = list(rows)
     measured = [row for row in rows if row.measured]
 
@@ -147,15 +177,8 @@ def completed(rows: Iterable[Row]) -> list[Row]:
             key=lambda other: other.workers,
         )
         more = row.workers / base.workers
-        speedup = (more if row.mode == WEAK else 1) * base.time.median / row.time.median
-        return replace(
-            row,
-            speedup=speedup,
-            efficiency=speedup / more,
-            base_workers=base.workers,
-            base_stale=base.stale,
-            error=abs(row.mean - 11),
-        )
+        speedup = (more if row.mode == WEAK else 1) * base.timing.median / row.timing.median
+        return replace(row, gain=Gain(speedup, speedup / more, base.workers, base.stale))
 
     return [complete(row) for row in rows]
 
@@ -179,33 +202,28 @@ def record(row: Row) -> dict[str, Any]:
         "lane": row.lane,
         "engine": row.engine,
         "kind": row.kind,
-        "workers": row.workers,
+        "workers": row.workers or None,
         "mode": row.mode,
         "status": str(row.status),
         "reason": row.reason,
     }
-    optional = {
-        "size": row.size,
-        "rows": row.rows,
-        "columns": row.columns,
-        "chunk": row.chunk,
-        "time_s": row.time and row.time.median,
-        "q1_s": row.time and row.time.q1,
-        "q3_s": row.time and row.time.q3,
-        "samples": row.time and row.time.count,
-        "mean": row.mean,
-        "lost": row.lost,
-        "start_s": row.start_s,
-        "speedup_x": row.speedup,
-        "efficiency": row.efficiency,
-        "base_workers": row.base_workers,
-        "error": row.error,
+    optional: dict[str, float | str | None] = {
+        "size": row.size or None,
+        "rows": row.rows or None,
+        "columns": row.columns or None,
+        "chunk": row.chunk or None,
     }
+    if row.time:
+        optional |= {"time_s": row.time.median, "q1_s": row.time.q1, "q3_s": row.time.q3, "samples": row.time.count}
+    optional |= {"mean": row.mean, "lost": row.lost, "start_s": row.start_s}
+    if row.gain:
+        optional |= {"speedup_x": row.gain.speedup, "efficiency": row.gain.efficiency}
+        optional |= {"base_workers": row.gain.base_workers, "error": row.error}
     if row.cost:
         data |= {"round_s": row.cost.round, "task_s": row.cost.task, "byte_s": row.cost.byte}
     if row.origin:
         optional |= {"machine": row.origin.machine, "commit": row.origin.commit, "date": row.origin.date}
-        optional |= {"stale": row.stale, "base_stale": row.base_stale}
+        optional |= {"stale": row.stale, "base_stale": row.gain is not None and row.gain.base_stale}
     return data | {key: value for key, value in optional.items() if value is not None}
 
 
@@ -222,8 +240,20 @@ def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
     recipe = catalogue.find(WORKLOAD, data["technique"])
     measured = data["status"] == Status.OK and data["mode"] != EMPTY
     return Row(
-        **{key: data[key] for key in wanted[:7]},
-        **{key: data.get(key) for key in ("size", "rows", "columns", "chunk", "mean", "lost", "start_s")},
+        technique=data["technique"],
+        framework=data["framework"],
+        lane=data["lane"],
+        engine=data["engine"],
+        kind=data["kind"],
+        workers=data["workers"] or 0,
+        mode=data["mode"],
+        size=data.get("size", 0),
+        rows=data.get("rows", 0),
+        columns=data.get("columns", 0),
+        chunk=data.get("chunk", 0),
+        mean=data.get("mean"),
+        lost=data.get("lost"),
+        start_s=data.get("start_s"),
         status=Status(data["status"]),
         reason=data["reason"],
         time=Timing(data["time_s"], data["q1_s"], data["q3_s"], data.get("samples")) if measured else None,

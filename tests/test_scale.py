@@ -33,34 +33,34 @@ def text_of(rows):
 
 def test_strong_scaling_is_how_much_sooner():
     _, four = completed([row(time_s=8.0), row(workers=4, time_s=2.5)])
-    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
+    assert (four.gained.speedup, four.gained.efficiency, four.gained.base_workers) == (3.2, 0.8, 1)
 
 
 def test_weak_scaling_is_how_much_more_in_a_time():
     _, four = completed([row(time_s=2.0), row(workers=4, time_s=2.5, mode=WEAK)])
-    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
+    assert (four.gained.speedup, four.gained.efficiency, four.gained.base_workers) == (3.2, 0.8, 1)
 
 
 def test_the_fewest_workers_are_the_base_where_one_is_missing():
     two, eight = completed([row(workers=2, time_s=4.0), row(workers=8, time_s=2.0)])
-    assert (two.speedup, two.efficiency) == (1, 1)
-    assert (eight.speedup, eight.efficiency, eight.base_workers) == (2, 0.5, 2)
+    assert (two.gained.speedup, two.gained.efficiency) == (1, 1)
+    assert (eight.gained.speedup, eight.gained.efficiency, eight.gained.base_workers) == (2, 0.5, 2)
 
 
 def test_weak_rows_have_no_base_in_strong_ones_of_several_workers():
     _, weak = completed([row(workers=2, time_s=4.0), row(workers=2, time_s=8.0, mode=WEAK)])
-    assert (weak.speedup, weak.efficiency, weak.base_workers) == (1, 1, 2)
+    assert (weak.gained.speedup, weak.gained.efficiency, weak.gained.base_workers) == (1, 1, 2)
 
 
 @pytest.mark.parametrize("other", [{"technique": "joblib"}, {"kind": "GPU"}, {"size": 9}, {"chunk": 9}])
 def test_another_recipe_kind_size_or_chunk_is_no_base(other):
     two, _ = completed([row(workers=2), row(**{"time_s": 9.0} | other)])
-    assert two.base_workers == 2
+    assert two.gained.base_workers == 2
 
 
 def test_a_row_that_failed_is_no_base_and_has_no_speedup():
     failed, two = completed([row(status="failed", reason="crashed"), row(workers=2)])
-    assert two.base_workers == 2 and failed.speedup is None
+    assert two.gained.base_workers == 2 and failed.gain is None
 
 
 def test_the_error_of_a_mean_is_its_distance_from_11():
@@ -110,7 +110,7 @@ def test_weak_problems_have_the_rows_of_every_worker():
     assert problems == {STRONG: (4000, 4000, 1000), WEAK: (12_000, 4000, 1000)}
 
 
-@pytest.mark.parametrize("workers", [1, None])
+@pytest.mark.parametrize("workers", [1, 0])
 def test_one_worker_or_an_unknown_number_has_no_weak_problem(workers):
     assert scale.Work(4000, weak=True).problems(workers).keys() == {STRONG}
 
@@ -152,7 +152,7 @@ def test_no_column_is_empty():
         row("dask_cuda_chunks_tuned", shared_samples=False),
         row(mode=EMPTY, cost=Cost(1e-3, None, 2e-9)),
         row(status="failed", reason="crashed"),
-        row(workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU"),
+        row(workers=0, mode=None, status="skipped", reason="needs an NVIDIA GPU"),
     ],
     ids=["weak", "tuned", "own samples", "empty", "failed", "skipped"],
 )
@@ -171,7 +171,7 @@ def test_the_table_of_weak_scaling_begins_with_one_worker():
 
 
 def test_a_skipped_recipe_has_its_reason_below():
-    skipped = row("ray_cuda", workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU")
+    skipped = row("ray_cuda", workers=0, mode=None, status="skipped", reason="needs an NVIDIA GPU")
     (table,) = built([row(), skipped, replace(skipped, technique="dask_cuda")])
     assert "ray_cuda, dask_cuda: needs an NVIDIA GPU" in [note.text for note in table.notes]
 
@@ -212,7 +212,7 @@ def behind_address(monkeypatch, technique, gpus, **behind):
 @pytest.mark.parametrize(("technique", "gpus"), [("ray", 0), ("ray", 2), ("ray_cuda", 0), ("ray_cuda", 2)])
 def test_a_plan_has_a_recipe_once_behind_an_address_that_has_what_it_needs(technique, gpus, monkeypatch):
     (run,), skipped = behind_address(monkeypatch, technique, gpus, CPU=(4, 0), GPU=(1, 0))
-    assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", None, "worker")
+    assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", 0, "worker")
     assert skipped == []
 
 
@@ -359,7 +359,7 @@ def unchanged(monkeypatch):
 def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     rows = store.kept_of(tmp_path, "m")
-    assert [(each.workers, each.speedup) for each in rows] == [(1, 1), (2, 2)]
+    assert [(each.workers, each.gained.speedup) for each in rows] == [(1, 1), (2, 2)]
     assert scaling_tables.source(rows) == f". m, 11111111, {TODAY}"
 
 
@@ -450,7 +450,7 @@ def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):
 
 
 def test_rows_without_a_number_of_workers_are_shown(tmp_path, unchanged):
-    keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
+    keep(tmp_path, "m", [row(), row(workers=0, status="failed", reason="went away")])
     rows = store.kept_of(tmp_path, "m")
     assert len(scaling_tables.build_tables(rows)[0].rows) == 2
 

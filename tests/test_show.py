@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import HANG, recipes, starts_slowly
 
-from gpu_cookbook import catalogue, runner, show
+from gpu_cookbook import catalogue, show
+from gpu_cookbook.run import runner
 
 RECIPES = catalogue.recipes()
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")

@@ -9,7 +9,7 @@ from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY, Status, grouped
 from gpu_cookbook.run import engines
 from gpu_cookbook.run.measure import COLD_LIMIT
-from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Row, of_mode, record, tied
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Cost, Row, of_mode, record, tied
 
 TITLES = {
     STRONG: "Strong scaling: all workers share",
@@ -72,14 +72,14 @@ def words(row: Row) -> tuple[str, ...]:
     about = (row.name, row.lane, row.on)
     if not row.ok:
         return *about, str(row.status), "", "", "", ""
-    base = fmt.STALE * row.base_stale
+    base = fmt.STALE * row.gained.base_stale
     return (
         *about,
-        fmt.stale(row) + fmt.NOISE * row.time.noisy + fmt.seconds(row.time.median),
-        f"{base}{fmt.digits(row.speedup)} ×",
-        f"{base}{fmt.digits(row.efficiency)}",
+        fmt.stale(row) + fmt.NOISE * row.timing.noisy + fmt.seconds(row.timing.median),
+        f"{base}{fmt.digits(row.gained.speedup)} ×",
+        f"{base}{fmt.digits(row.gained.efficiency)}",
         f"{row.error:.1e}",
-        fmt.seconds(row.start_s),
+        fmt.UNKNOWN if row.start_s is None else fmt.seconds(row.start_s),
     )
 
 
@@ -104,7 +104,7 @@ def _costs(rows: Iterable[Row]) -> Table:
 
 def cost_words(row: Row) -> tuple[str, ...]:
     """What stands below COSTS_HEAD."""
-    cost = row.cost
+    cost = row.cost or Cost(None)
     return (
         row.engine or fmt.UNKNOWN,
         row.technique,
@@ -117,8 +117,9 @@ def cost_words(row: Row) -> tuple[str, ...]:
 
 def source(rows: Sequence[Row]) -> str:
     """Of stored rows machine, commits and dates, as the end of a title."""
-    origins = dict.fromkeys(f"{row.origin.commit[:8]}, {row.origin.date}" for row in rows if row.origin)
-    return f". {rows[0].origin.machine}, {' and '.join(origins)}" if origins else ""
+    origins = [row.origin for row in rows if row.origin]
+    runs = dict.fromkeys(f"{origin.commit[:8]}, {origin.date}" for origin in origins)
+    return f". {origins[0].machine}, {' and '.join(runs)}" if origins else ""
 
 
 # ---- The story.
@@ -189,4 +190,4 @@ def _told_words(best: Row, lane: Iterable[Row]) -> str:
 
 
 def _median(row: Row) -> float:
-    return row.time.median
+    return row.timing.median

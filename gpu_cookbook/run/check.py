@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -77,7 +77,7 @@ class Expected:
         )
 
 
-def _equal(a, b):
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     """np.array_equal, by all cores: of 2**28 elements one core takes half a second, and compare asks four times."""
     if a.size < 2**20 or not (a.flags.c_contiguous and b.flags.c_contiguous):
         return np.array_equal(a, b)
@@ -119,7 +119,7 @@ def check_size(
     """
     upload, function, wait, download = steps(module, workload)
 
-    def answer(inputs, **options):
+    def answer(inputs: Sequence[Any], **options: Any) -> Any:
         result = function(*upload(*inputs), **options)
         wait(result)
         return download(result)
@@ -202,15 +202,15 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
     if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or the handle of other processes
         return None
 
-    def written(name):
+    def written(name: int | str) -> bool:
         return name == "out" or repeats(workload)
 
-    def fault_of(names):
+    def fault_of(names: Sequence[int | str]) -> str | None:
         padded = {
             n: np.pad(x.reshape(-1), 1, constant_values=NEIGHBOUR if written(n) else np.nan) if n in names else x
             for n, x in hosts.items()
         }
-        whole = dict(enumerate(upload(*(padded[i] for i in range(count)))))
+        whole: dict[int | str, Any] = dict(enumerate(upload(*(padded[i] for i in range(count)))))
         if "out" in names:
             (whole["out"],) = upload(padded["out"])
         given = {n: x[1:-1].reshape(hosts[n].shape) if n in names else x for n, x in whole.items()}
@@ -245,7 +245,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
-def _seeds(workload, size, answer):
+def _seeds(workload: ModuleType, size: Size, answer: Callable[[Sequence[Any]], Any]) -> str | None:
     once, again, other = (answer(workload.inputs(size, seed)) for seed in (3, 3, 4))
     if not np.array_equal(once, again, equal_nan=True):
         return f"seed 3 gave {once!r}, and then {again!r}"
@@ -258,12 +258,18 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
     upload, function, wait, download = steps(module, workload)
 
-    def work(*arguments, **options):
+    def work(*arguments: Any, **options: Any) -> None:
         result = function(*arguments, **options)
         wait(result)
         download(result)
 
-    def refusal(what, names, call):
+    def upload_and_work(inputs: Sequence[Any]) -> None:
+        work(*upload(*inputs))
+
+    def prepare(inputs: Sequence[Any]) -> None:
+        module.prepared(*upload(*inputs))
+
+    def refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
         try:
             call()
         except ValueError as error:
@@ -275,12 +281,11 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     for inputs in workload.wrong_inputs():
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
-        faults.append(refusal(what, shapes, lambda inputs=inputs: work(*upload(*inputs))))
+        faults.append(refusal(what, shapes, partial(upload_and_work, inputs)))
         if hasattr(module, "round_trip"):
-            faults.append(refusal(f"round_trip: {what}", shapes, lambda inputs=inputs: module.round_trip(*inputs)))
+            faults.append(refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
         if hasattr(module, "prepared"):
-            prepare = lambda inputs=inputs: module.prepared(*upload(*inputs))  # noqa: E731
-            faults.append(refusal(f"prepared: {what}", shapes, prepare))
+            faults.append(refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)

@@ -113,7 +113,8 @@ class Cuda:
         try:
             from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
         except ModuleNotFoundError:
-            major = machine.nvidia().cuda[0]
+            nvidia = machine.nvidia()
+            major = nvidia.cuda[0] if nvidia else 13
             raise Unmeasurable(
                 f'gpu-cookbook looks at GPUs with cuda-core: pip install "cuda-core[cu{major}]"'
                 if major > 11
@@ -130,12 +131,12 @@ class Cuda:
         self.spin(1e-3)  # loads it
         self.device.sync()
 
-    def spin(self, seconds):
+    def spin(self, seconds: float) -> None:
         from cuda.core import LaunchConfig, launch
 
         launch(self.stream, LaunchConfig(grid=1, block=1), self.kernel, np.int64(seconds * 1e9))
 
-    def record(self):
+    def record(self) -> Any:
         return self.stream.record(options=self.timed)
 
     def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
@@ -176,7 +177,7 @@ class Cuda:
                 break
         return times
 
-    def free_bytes(self) -> int | None:
+    def free_bytes(self) -> int:
         return machine.device_memory()[0][1]
 
     def copy_bandwidth(self) -> float:
@@ -234,7 +235,7 @@ class OpenCl:
         device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
         return cls(cl.CommandQueue(cl.Context([device])))
 
-    def spin(self, seconds):
+    def spin(self, seconds: float) -> None:
         self.kernel(self.queue, (1,), (1,), np.int64(seconds * self.rounds), self.sink)
 
     def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
@@ -281,7 +282,7 @@ class OpenCl:
             raise Unmeasurable("a call is lost in the noise of the host's clock")
         return times
 
-    def _batch(self, count, call, busy):
+    def _batch(self, count: int, call: Callable[[], Any], busy: float) -> tuple[float, float]:
         """(seconds until all calls are queued, seconds until all are done), behind ``busy`` seconds of spinning."""
         self.queue.finish()
         start = time.perf_counter()

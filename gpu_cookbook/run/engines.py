@@ -21,14 +21,14 @@ PAYLOAD = 32_000_000  # bytes that go to one task
 EmptyRound = Callable[..., None]  # (n, payload=None): n tasks that do nothing, until all have answered
 
 
-def nothing(payload=None):
+def nothing(payload: object = None) -> None:
     pass
 
 
 class Nothing:
     """An actor."""
 
-    def nothing(self, payload=None):
+    def nothing(self, payload: object = None) -> None:
         pass
 
 
@@ -37,7 +37,7 @@ class Witness:
 
     sent = False
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[int], tuple[()]]:
         self.sent = True
         return int, ()
 
@@ -54,7 +54,7 @@ def dask_futures(recipe: Recipe, workers: int) -> EmptyRound:
 
     client = distributed.default_client()
 
-    def empty_round(n, payload=None):
+    def empty_round(n: int, payload: object = None) -> None:
         if payload is not None:
             # As Dask advises: an argument goes through the scheduler. A hash would take longer than the way.
             payload = client.scatter(payload, hash=False)
@@ -70,7 +70,7 @@ def dask_actors(recipe: Recipe, workers: int) -> EmptyRound:
     places = client.scheduler_info(n_workers=-1)["workers"]
     actors = [client.submit(Nothing, actor=True, workers=[place], pure=False).result() for place in places]
 
-    def empty_round(n, payload=None):
+    def empty_round(n: int, payload: object = None) -> None:
         for answer in [actors[i % len(actors)].nothing(payload) for i in range(n)]:
             answer.result()
 
@@ -124,10 +124,13 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
 
     A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
     own = getattr(module, "empty_round", None)
-    make = ROUNDS.get(recipe.engine)
-    if not (own or make):
+    make = ROUNDS.get(recipe.engine or "")
+    if own:
+        empty_round = own
+    elif make:
+        empty_round = make(recipe, workers)
+    else:
         return None
-    empty_round = own or make(recipe, workers)
 
     def median(*arguments: Any) -> float:
         empty_round(*arguments)
@@ -226,7 +229,7 @@ def none_lost(say: Callable[..., None]) -> Iterator[None]:
     done = threading.Event()
     mine = {child.pid for child in multiprocessing.active_children()}
 
-    def watch():
+    def watch() -> None:
         while not done.wait(0.5):
             if not {child.pid for child in multiprocessing.active_children()} >= mine and not done.is_set():
                 say(ending="a worker was lost, and multiprocessing's pool would wait for its answer for ever")

@@ -22,6 +22,7 @@ class Loader:
 
     def execute(self) -> ModuleType:
         spec = importlib.util.spec_from_file_location(self.recipe.module, self.recipe.path)
+        assert spec and spec.loader, self.recipe.path
         module = importlib.util.module_from_spec(spec)
         sys.modules[self.recipe.module] = module  # processes that the recipe starts find its functions by this name
         spec.loader.exec_module(module)

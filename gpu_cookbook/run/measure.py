@@ -168,6 +168,7 @@ class Calls:
 
     def prepare(self) -> None:
         """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
+        assert self.prepared
         self.begin()
         self.poison()
         self.replay = self.prepared(*self.arguments, **self.options)

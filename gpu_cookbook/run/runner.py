@@ -94,8 +94,8 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
     return replace(
         result,
         device=device,
-        driver=nvidia and nvidia.driver,
-        cuda=nvidia and ".".join(map(str, nvidia.cuda)),
+        driver=nvidia.driver if nvidia else None,
+        cuda=".".join(map(str, nvidia.cuda)) if nvidia else None,
         versions=machine.versions(recipe.packages) if device else None,
     )
 
@@ -108,7 +108,7 @@ def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
         kinds.append("cuda")
     if "OpenCL device" in runs_on:
         kinds.append("opencl")
-    found = {}
+    found: dict[str, Probe] = {}
     for kind in kinds:
         with Process({"action": "probe", "kind": kind}) as process:
             for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
@@ -162,6 +162,7 @@ class Process:
                 start_new_session=True,  # Ctrl-C is for us; we end the worker
             )
         os.close(writing)
+        assert self.popen.stdin
         with contextlib.suppress(BrokenPipeError), self.popen.stdin as stdin:
             stdin.write(json.dumps(self.job).encode())
         return self

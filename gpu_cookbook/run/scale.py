@@ -7,7 +7,7 @@ The recipes and the sizes are those of recipes/random_subset_mean.
 import itertools
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,13 +40,13 @@ class Work:
     weak: bool = False
     chunk: int | None = None  # the workload's own
 
-    def problems(self, workers: int | None) -> dict[str, tuple[int, int, int]]:
+    def problems(self, workers: int) -> dict[str, tuple[int, int, int]]:
         """{mode: (rows, columns, chunk)}. On one worker both modes are the same problem."""
         workload = catalogue.workload_module(WORKLOAD)
         rows, columns = workload.shape(self.size)
         chunk = self.chunk or workload.chunk(self.size)
         found = {STRONG: (rows, columns, chunk)}
-        if self.weak and workers and workers > 1:
+        if self.weak and workers > 1:
             found[WEAK] = (rows * workers, columns, chunk)
         return found
 
@@ -56,7 +56,7 @@ class Run:
     """One recipe on so many workers."""
 
     recipe: Recipe
-    workers: int | None  # as many as there are behind the address
+    workers: int  # 0: as many as there are behind the address
     address: str | None = None
 
     @property
@@ -150,9 +150,9 @@ def plan(
             if not workers:
                 obstacle = f"no {kind} behind {address}"
         if obstacle:
-            skipped.append(Run(recipe, None).row(Status.SKIPPED, obstacle))
+            skipped.append(Run(recipe, 0).row(Status.SKIPPED, obstacle))
         elif address:
-            runs.append(Run(recipe, None, address))
+            runs.append(Run(recipe, 0, address))
         elif recipe.runs_on == "CPU":
             runs += [Run(recipe, n) for n in cores if n == 1 or recipe.technique != "numpy"]
         else:
@@ -267,7 +267,9 @@ def require_drawable(path: Path) -> None:
 # ---- The runs.
 
 
-def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> Iterator[Row]:
+def measure_all(
+    runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say
+) -> Generator[Row, None, None]:
     """Yields the rows of every run as they come; ``started`` is called before each run. Whoever closes it, or stops it
     by Ctrl-C, leaves no process behind."""
     for run in runs:
@@ -281,7 +283,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
     ``say`` gets what the user should see at once: a dashboard's address.
     """
     problems = work.problems(run.workers)
-    left = [
+    left: list[dict[str, Any]] = [
         {"mode": mode, "size": work.size, "rows": rows, "columns": columns, "chunk": chunk}
         for mode, (rows, columns, chunk) in problems.items()
     ]
@@ -326,8 +328,10 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
         yield run.row(Status.FAILED, f"afterwards: {reason}" if costed else reason, mode=EMPTY)
 
 
-def answered(run: Run, status: str, reason: str | None, time: Sequence[float] | None = None, **more: Any) -> Row:
+def answered(
+    run: Run, status: str, reason: str | None, time: tuple[float, float, float, int] | None = None, **more: Any
+) -> Row:
     """The row of an answer, as the worker sends it; ``time``: the parts of a Timing."""
     if status == Status.FAILED and run.address:
         reason = unreachable_reason(run.address) or reason
-    return run.row(Status(status), reason, time=time and Timing(*time), **more)
+    return run.row(Status(status), reason, time=Timing(*time) if time else None, **more)

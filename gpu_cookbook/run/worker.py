@@ -91,8 +91,8 @@ def _reason(error: Exception) -> str:
 
 
 def probe(kind: str) -> Probe:
-    make: Callable[[], Device] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]
-    device = make()
+    makers: dict[str, Callable[[], Device]] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}
+    device = makers[kind]()
     return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
