@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# The newest CUDA that the driver runs decides which wheels fit; no driver, no GPU wheels.
+# The newest CUDA version that the driver supports decides which wheels are installed. Without a driver, none of them is
+# for a GPU.
 CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p')
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 
@@ -17,8 +18,8 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfi
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
-	@echo "make bench     set up, then compare, keep the figures in benchmarks/results, and show the tables"
-	@echo "make check     set up, then only check"
+	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show the tables"
+	@echo "make check     set up, then check every recipe"
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make docs      set up, then build the site into build/docs"
@@ -54,9 +55,9 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GPU Cookbook needs Python 3.11 or newer, but this is %d.%d. Choose another one: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
-	@# The pip that Python 3.11 and 3.12 bring finds no versions that fit together for CUDA.
+	@# The pip that comes with Python 3.11 and 3.12 cannot resolve the CUDA packages.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 $(VENV)/installed-$(EXTRA): setup.cfg pyproject.toml | $(BIN)/python

@@ -1,4 +1,4 @@
-"""What this machine has, seen without importing any framework."""
+"""What this machine has, determined without importing any framework."""
 
 import contextlib
 import importlib.metadata
@@ -70,7 +70,7 @@ def nvidia() -> Nvidia | None:
 
 
 def _visible(count: int) -> list[int]:
-    """The indices that CUDA_VISIBLE_DEVICES leaves; as in CUDA, the first unknown one ends the list."""
+    """The GPU indices that CUDA_VISIBLE_DEVICES allows; as in CUDA, the first unknown one ends the list."""
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if setting is None:
         return list(range(count))
@@ -92,7 +92,7 @@ def _visible(count: int) -> list[int]:
 def _memory(handle: Any) -> Any:
     try:
         return pynvml.nvmlDeviceGetMemoryInfo(handle)
-    except pynvml.NVMLError_NotSupported:  # GB10 and the like: the GPU's memory is the machine's
+    except pynvml.NVMLError_NotSupported:  # GB10 and similar: the GPU uses the machine's memory
         memory = psutil.virtual_memory()
         return SimpleNamespace(total=memory.total, used=memory.used, free=memory.available)
 
@@ -107,19 +107,19 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def is_gpu(device: str | None) -> bool:
-    """Whether a device of this name is, or is made of, the NVIDIA GPUs here."""
+    """Whether this name stands for one or several of the NVIDIA GPUs here."""
     return device is not None and any(gpu.name in device for gpu in gpus())
 
 
 def device_memory() -> list[tuple[int, int]]:
-    """[(used, free)] bytes of each visible NVIDIA GPU, whoever uses them."""
+    """[(used, free)] in bytes for each visible NVIDIA GPU, whoever uses them."""
     infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
     return [(info.used, info.free) for info in infos]
 
 
 def processes_on_gpus() -> list[list[str]]:
-    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included; []
-    where NVML does not tell."""
+    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: the processes that compute there, including
+    ours; [] if NVML does not report them."""
     found = []
     for gpu in gpus():
         processes = []
@@ -142,7 +142,7 @@ def _program_of(pid: int) -> str:
 
 
 def host_memory_free() -> int:
-    """Bytes that can be taken before the machine swaps or kills."""
+    """Bytes that can be allocated before the machine starts to swap or to kill processes."""
     return psutil.virtual_memory().available
 
 
@@ -179,7 +179,7 @@ def python_version() -> str:
 
 @cache
 def distributions(module: str) -> str:
-    """'cupy-cuda13x 14.2.0': what this top-level module was installed by; '' if nothing."""
+    """'cupy-cuda13x 14.2.0': the distribution that installed this top-level module; '' if there is none."""
     names = sorted(set(_packages_distributions().get(module, ())))
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
@@ -191,7 +191,7 @@ def _packages_distributions() -> Mapping[str, list[str]]:
 
 @cache
 def clock() -> str:
-    """The first NVIDIA GPU's highest clocks: 'SM up to 1,980 MHz, memory 3,201 MHz'. It chooses its clock by itself."""
+    """'SM up to 1,980 MHz, memory 3,201 MHz': the highest clocks of the first NVIDIA GPU, which chooses its own."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
     core, memory = (
         pynvml.nvmlDeviceGetMaxClockInfo(handle, kind) for kind in (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)
@@ -201,8 +201,8 @@ def clock() -> str:
 
 @cache
 def program(name: str) -> str | None:
-    """The path of a program, or None. nvcc is also looked for where CUDA puts it: a shell that lacks it on PATH is
-    common, and gpu-cookbook adds the folder for the recipes that it starts."""
+    """The path of a program, or None. nvcc is also searched for where CUDA installs it, because it is often missing
+    from PATH, and gpu-cookbook adds its folder to PATH for the recipes that it starts."""
     found = shutil.which(name)
     if not found and name == "nvcc":
         for folder in cuda_folders():
@@ -211,16 +211,16 @@ def program(name: str) -> str | None:
 
 
 def cuda_folders() -> list[Path]:
-    """Where a CUDA toolkit may be, the most explicit first."""
+    """Folders in which a CUDA toolkit may be, the most explicit first."""
     named = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
     return [Path(folder) for folder in [*named, "/usr/local/cuda"] if folder]
 
 
 @cache
 def opencl_drivers() -> tuple[Path, ...]:
-    """The OpenCL drivers (ICD files) that a program here will be offered, as paths."""
+    """The paths of the OpenCL drivers (ICD files) that a program on this machine will find."""
     folders = [Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")]
-    spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its own beside PyOpenCL's loader
+    spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its ICD file beside PyOpenCL's loader
     if spec and spec.origin:
         folders.append(Path(spec.origin).parent / ".libs")
     return tuple(icd for folder in folders for icd in ([folder] if folder.is_file() else sorted(folder.glob("*.icd"))))
@@ -231,7 +231,7 @@ def obstacle(recipe: "Recipe") -> str | None:
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
     if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
-        return "needs an NVIDIA GPU, and none is found here"
+        return "needs an NVIDIA GPU, but this machine has none"
     if missing(recipe):
         return missing(recipe)
     if recipe.needs and not program(recipe.needs):
@@ -248,7 +248,7 @@ def missing(recipe: "Recipe") -> str | None:
 
 
 def install_command(recipe: "Recipe") -> str:
-    """The recipe's Install line, which is for CUDA 13, for the CUDA that this driver runs."""
+    """The recipe's Install line, which is for CUDA 13, adapted to the CUDA version that this driver supports."""
     found = nvidia()
     major = found.cuda[0] if found else 13
     return recipe.install.replace("cuda13x", f"cuda{min(major, 13)}x")

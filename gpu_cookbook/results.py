@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
 
-NOISY = 0.2  # the middle half of the samples is wider than this share of the median
-READ_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reached 1.08 of it on an H200 (subset_mean, PyCUDA)
+NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
+# Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
+READ_LIMIT = 1.5
 
 
 class Status(enum.StrEnum):
@@ -277,7 +278,7 @@ def judged(result: Result) -> Result:
     if not moved:
         return replace(result, rates=rates)
     bandwidth, share, limit = moved / best / 1e9, None, result.copy_bandwidth
-    # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
+    # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
     if limit and result.cache_bytes is not None and moved > 2 * result.cache_bytes:
         share = 100 * bandwidth / limit
         if bandwidth > READ_LIMIT * limit:

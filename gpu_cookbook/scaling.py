@@ -10,24 +10,24 @@ from gpu_cookbook.results import Origin, Status, Timing, grouped
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, which cost what the engine costs
-SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
+SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
 class ScaleError(Exception):
-    """What was asked for cannot be run here; the message says why and what to do."""
+    """The request cannot be run here; the message says why and what to do."""
 
 
 class BadInput(ScaleError):
-    """What was asked for makes no sense on any machine."""
+    """The request makes no sense on any machine."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that an engine takes by itself; None where it is lost in the noise, or where there is no such thing."""
+    """Seconds that an engine takes by itself; None if they are lost in the noise, or if they do not apply."""
 
     round: float | None  # of one empty task on each worker
-    task: float | None = None  # of one task more
-    byte: float | None = None  # of one byte more that goes to a task
+    task: float | None = None  # of one more task
+    byte: float | None = None  # of one more byte that is sent to a task
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Row:
     framework: str
     lane: str
     engine: str | None
-    kind: str  # core, GPU, or worker of an engine that ran already
+    kind: str  # core, GPU, or worker of an engine that was already running
     workers: int
     status: Status
     reason: str | None = None
@@ -59,10 +59,10 @@ class Row:
     chunk: int = 0
     time: Timing | None = None  # until the mean is on the host
     mean: float | None = None
-    lost: int | None = None  # workers that were lost meanwhile
+    lost: int | None = None  # workers that were lost during the run
     start_s: float | None = None  # seconds until the engine had started
     cost: Cost | None = None  # of mode empty
-    shared_samples: bool = False  # averages the samples that the tuned lane shares
+    shared_samples: bool = False  # whether it averages the samples that the tuned lane shares
     gain: Gain | None = None  # see completed()
     origin: Origin | None = None
 
@@ -112,7 +112,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The technique, and its chunks where they are not the workload's own."""
+        """The technique, and the size of its chunks if it is not the workload's own."""
         own = catalogue.workload_module(WORKLOAD).chunk(self.size)
         return self.technique if self.chunk == own else f"{self.technique}, chunks of {self.chunk:,}"
 
@@ -127,7 +127,7 @@ class Row:
 
 
 def amount(workers: int, kind: str) -> str:
-    """'1 core', '4 GPUs'; '' where nothing ran."""
+    """'1 core', '4 GPUs', or '' if nothing ran."""
     return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
 
 
@@ -135,21 +135,22 @@ def amount(workers: int, kind: str) -> str:
 
 
 def judged(rows: Iterable[Row]) -> list[Row]:
-    """The rows; failed are those of the tuned lane whose mean is not that of the others, since they average the same
-    samples. The mean that more than half have is taken for right; where there is none, none of them is."""
+    """The rows. A tuned recipe whose mean differs from the others' has failed, because those that share their samples
+    must have the same mean. The one that more than half of them have is taken to be correct; if there is none, all
+    of them have failed."""
     rows = list(rows)
     faults: dict[int, str] = {}
     comparable = [row for row in rows if row.measured and row.shared_samples]
     for mine in grouped(comparable, lambda row: (row.rows, row.columns)):
         means = sorted(row.answer for row in mine)
-        middle = means[len(means) // 2]  # is one of them, if more than half are the same
+        middle = means[len(means) // 2]  # if more than half are equal, the middle one is one of them
         if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
-            fault = f"the tuned lane has means from {means[0]!r} to {means[-1]!r}, and none that more than half have"
+            fault = f"the tuned recipes have means from {means[0]!r} to {means[-1]!r}, and no value has a majority"
             wrong = mine
         else:
-            fault = f"the others of the tuned lane have the mean {middle!r}"
+            fault = f"the other tuned recipes have {middle!r}"
             wrong = [row for row in mine if not alike(row.answer, middle)]
-        faults |= {id(row): f"{row.mean!r}, where {fault}" for row in wrong}
+        faults |= {id(row): f"the mean is {row.mean!r}, but {fault}" for row in wrong}
     return [replace(row, status=Status.FAILED, reason=faults[id(row)]) if id(row) in faults else row for row in rows]
 
 
@@ -172,7 +173,7 @@ def completed(rows: Iterable[Row]) -> list[Row]:
         if not row.measured:
             return row
         base = min(
-            # A single worker's own share is the whole: one row for both modes.
+            # With one worker both modes are the same problem, so one row serves both.
             (other for other in measured if other.same_work(row) and (other.mode == row.mode or other.workers == 1)),
             key=lambda other: other.workers,
         )
@@ -184,7 +185,7 @@ def completed(rows: Iterable[Row]) -> list[Row]:
 
 
 def of_mode(rows: Iterable[Row], mode: str, size: int) -> list[Row]:
-    """The rows of a mode and size. Of weak scaling, what one worker did of the same work is one of them."""
+    """The rows of one mode and size. Weak scaling includes the strong row of one worker, which is the same problem."""
     rows = list(rows)
     mine = [row for row in rows if (row.mode, row.size) == (mode, size)]
     ones = [row for row in rows if mode == WEAK and (row.mode, row.workers) == (STRONG, 1)]
@@ -195,7 +196,7 @@ def of_mode(rows: Iterable[Row], mode: str, size: int) -> list[Row]:
 
 
 def record(row: Row) -> dict[str, Any]:
-    """One flat row with the units in the names; only what is known, but for what every row has."""
+    """One flat row with the units in the names; only what is known, except for what every row has."""
     data: dict[str, Any] = {
         "technique": row.technique,
         "framework": row.framework,
@@ -228,7 +229,7 @@ def record(row: Row) -> dict[str, Any]:
 
 
 def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
-    """The Row that record() wrote, before anything followed from it; ValueError where something is missing."""
+    """The Row that record() wrote, without what is derived from several; ValueError if something is missing."""
     wanted = ["technique", "framework", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
     if data.get("mode") != EMPTY:
         wanted += ["size", "rows", "columns", "chunk"]

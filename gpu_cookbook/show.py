@@ -1,4 +1,4 @@
-"""A recipe as one file that stands alone: what `gpu-cookbook show` prints."""
+"""A recipe as one self-contained file, as `gpu-cookbook show` prints it."""
 
 import ast
 from pathlib import Path
@@ -7,12 +7,12 @@ from gpu_cookbook.catalogue import Recipe, kernel_readings
 
 
 class CannotInline(ValueError):
-    """A kernel that cannot be written into a Python file as it is."""
+    """A kernel that cannot be embedded in a Python file as it is."""
 
 
 def script(recipe: Recipe) -> str:
-    """The recipe's text with each kernel that it reads from kernels/ in the place of the reading. Nothing else
-    changes, but for the import of Path, which goes when nothing needs it any more."""
+    """The recipe's source, in which each kernel replaces the expression that reads it from kernels/. Nothing else
+    changes, except that the import of Path is removed if nothing else needs it."""
     text = recipe.path.read_text(encoding="utf-8")
     tree = ast.parse(text, str(recipe.path))
     readings = kernel_readings(tree)
@@ -28,7 +28,7 @@ def script(recipe: Recipe) -> str:
     for node, new in sorted(changes, key=lambda change: change[0].lineno, reverse=True):
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         if new is None:
-            # Nothing but standard imports stood here: without them the empty line after them goes too.
+            # It was the only standard import: remove the empty line after it too.
             alone = not lines[first - 1].strip() and last + 1 < len(lines) and not lines[last + 1].strip()
             del lines[first : last + 1 + alone]
         else:
@@ -39,11 +39,11 @@ def script(recipe: Recipe) -> str:
 
 
 def _kernel(name: str, path: Path) -> str:
-    """The text of the file that the recipe would read, found as the recipe finds it: from its own place."""
+    """The text of the file that the recipe reads, found in the same way: relative to the recipe."""
     file = path.parents[2] / "kernels" / name
     text = file.read_text(encoding="utf-8")
     if '"""' in text:
-        raise CannotInline(f'{path} reads {file}, which has """ in it: it cannot stand in a Python string')
+        raise CannotInline(f'{path} reads {file}, which contains """ and so cannot be put into a Python string')
     return text
 
 

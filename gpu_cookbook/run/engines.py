@@ -1,5 +1,5 @@
-"""What a parallel engine costs by itself, and which of its workers are gone: asked of the engine that a recipe has
-started, in the recipe's process."""
+"""The overhead of a parallel engine by itself, and which of its workers are lost. Both are asked of the engine that a
+recipe has started, in the recipe's process."""
 
 import contextlib
 import multiprocessing
@@ -15,8 +15,8 @@ from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import measure
 from gpu_cookbook.scaling import Cost
 
-MANY = 20  # tasks per worker, from which the time of one more follows
-PAYLOAD = 32_000_000  # bytes that go to one task
+MANY = 20  # tasks per worker, from which the time of one more task is computed
+PAYLOAD = 32_000_000  # bytes that are sent to one task
 
 EmptyRound = Callable[..., None]  # (n, payload=None): n tasks that do nothing, until all have answered
 
@@ -33,7 +33,7 @@ class Nothing:
 
 
 class Witness:
-    """A payload that knows whether it was sent to another process."""
+    """A payload that records whether it was sent to another process."""
 
     sent = False
 
@@ -56,7 +56,8 @@ def dask_futures(recipe: Recipe, workers: int) -> EmptyRound:
 
     def empty_round(n: int, payload: object = None) -> None:
         if payload is not None:
-            # As Dask advises: an argument goes through the scheduler. A hash would take longer than the way.
+            # As Dask recommends, since an argument would go through the scheduler. Without a hash, which would take
+            # longer than the transfer.
             payload = client.scatter(payload, hash=False)
         client.gather([client.submit(nothing, payload, pure=False) for _ in range(n)])
 
@@ -144,12 +145,12 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     empty_round(1, witness)
     if not witness.sent:  # threads share the memory; so does joblib, which computes for one worker in this process
         return Cost(one_each, _known(task))
-    payload = np.ones(PAYLOAD, np.uint8)  # zeros would be one page of memory again and again
+    payload = np.ones(PAYLOAD, np.uint8)  # zeros would be the same page of memory again and again
     return Cost(one_each, _known(task), _known((median(1, payload) - median(1)) / PAYLOAD))
 
 
 def _known(seconds: float) -> float | None:
-    return seconds if seconds > 0 else None  # less than nothing: noise
+    return seconds if seconds > 0 else None  # a negative time is noise
 
 
 def warm_up(recipe: Recipe, workers: int) -> int:
@@ -159,12 +160,12 @@ def warm_up(recipe: Recipe, workers: int) -> int:
 
 
 def resource(recipe: Recipe) -> str:
-    """What each worker of a recipe needs one of, as Ray calls it."""
+    """The resource that each worker of a recipe needs one of, by Ray's name."""
     return "CPU" if recipe.runs_on == "CPU" else "GPU"
 
 
 def dask_places() -> set[str]:
-    """The addresses of Dask's workers: one that is started again has another."""
+    """The addresses of Dask's workers. A worker that was restarted has a new one."""
     import distributed
 
     return set(distributed.default_client().scheduler_info(n_workers=-1)["workers"])
@@ -182,7 +183,7 @@ def places(framework: str, kind: str) -> int:
 
 
 def held(framework: str, kind: str) -> int:
-    """How many of them others keep for themselves, as they can in Ray."""
+    """How many of them others have reserved, as is possible in Ray."""
     if framework == "Dask":
         return 0
     import ray
@@ -191,7 +192,7 @@ def held(framework: str, kind: str) -> int:
 
 
 def sees_gpu() -> bool:
-    """Whether CUDA has a GPU for this process, which may have no package to ask."""
+    """Whether CUDA finds a GPU for this process, which may have no package installed to ask."""
     import ctypes
 
     try:
@@ -203,7 +204,7 @@ def sees_gpu() -> bool:
 
 
 def ray_losses() -> int:
-    """How many of Ray's processes have ended without being told to."""
+    """How many of Ray's processes have ended unexpectedly."""
     # ray.util.state would say it too, but asks the dashboard, which a recipe's own Ray does not have.
     from ray._private.state import state
     from ray.core.generated import common_pb2, gcs_pb2
@@ -213,7 +214,8 @@ def ray_losses() -> int:
 
 
 def losses(recipe: Recipe) -> Callable[[], int]:
-    """A function that says how many workers were lost since now. An engine that does not go on without one raises."""
+    """Returns a function that says how many workers have been lost since this call. An engine that cannot continue
+    without a worker raises instead."""
     if recipe.framework == "Ray":
         before = ray_losses()
         return lambda: ray_losses() - before
@@ -225,14 +227,14 @@ def losses(recipe: Recipe) -> Callable[[], int]:
 
 @contextlib.contextmanager
 def none_lost(say: Callable[..., None]) -> Iterator[None]:
-    """multiprocessing.Pool waits for ever for the answer of a process that is gone: this ends our process instead."""
+    """multiprocessing.Pool waits forever for the answer of a process that has died; this ends our process instead."""
     done = threading.Event()
     mine = {child.pid for child in multiprocessing.active_children()}
 
     def watch() -> None:
         while not done.wait(0.5):
             if not {child.pid for child in multiprocessing.active_children()} >= mine and not done.is_set():
-                say(ending="a worker was lost, and multiprocessing's pool would wait for its answer for ever")
+                say(ending="a worker was lost, and multiprocessing's pool would wait forever for its answer")
                 os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -243,7 +245,7 @@ def none_lost(say: Callable[..., None]) -> Iterator[None]:
 
 
 def dashboard() -> str | None:
-    """The address of Dask's dashboard, where one is served."""
+    """The address of Dask's dashboard, if one is served."""
     import distributed
 
     try:

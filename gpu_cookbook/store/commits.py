@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpu_cookbook.catalogue import Recipe
 
-CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
+CODE = ("recipes", "kernels", "gpu_cookbook")  # what a result depends on
 
 
 class StoreError(OSError):
@@ -15,19 +15,19 @@ class StoreError(OSError):
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What git prints; nothing if it fails."""
+    """The output of git, or an empty string if it fails."""
     done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 @cache
 def changed_since(root: Path, commit: str) -> frozenset[str]:
-    """The files of recipes/ and kernels/ whose code is not what it was at that commit. In Python, comments and
-    docstrings are none: a recipe's head may say what it was measured to do without being measured again.
+    """The files of recipes/ and kernels/ whose code has changed since that commit. Comments and docstrings in Python do
+    not count, so that a recipe's docstring can be updated with its measurements without making them stale.
 
-    StoreError, where there is no such commit."""
+    StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
+        raise StoreError(f"belongs to a commit that this repository does not have ({commit[:8]})")
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
     return frozenset(
         name
@@ -40,7 +40,7 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
 def _code(name: str, text: str) -> str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None
-    except SyntaxError:  # somebody is writing it
+    except SyntaxError:  # the file may be half written
         tree = None
     if tree is None:
         return text.strip()
