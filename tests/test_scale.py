@@ -219,11 +219,11 @@ def test_a_plan_has_a_recipe_once_behind_an_address_that_has_what_it_needs(techn
 @pytest.mark.parametrize(("technique", "kind"), [("ray", "CPU"), ("ray_cuda", "GPU")])
 def test_a_plan_skips_what_nobody_can_compute_behind_an_address(technique, kind, monkeypatch):
     runs, (skipped,) = behind_address(monkeypatch, technique, 2, **{"CPU": (4, 0), "GPU": (4, 0)} | {kind: (0, 0)})
-    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", f"no {kind} behind 127.0.0.1:6379")
+    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", f"there is no {kind} behind 127.0.0.1:6379")
 
 
 def test_a_plan_takes_nothing_of_others_behind_an_address(monkeypatch):
-    with pytest.raises(ScaleError, match="Others hold 1 of 4 GPUs behind 127.0.0.1:6379"):
+    with pytest.raises(ScaleError, match="Others are using 1 of the 4 GPUs behind 127.0.0.1:6379"):
         behind_address(monkeypatch, "ray_cuda", 0, CPU=(4, 0), GPU=(4, 1))
 
 
@@ -306,7 +306,7 @@ def test_a_wrong_mean_fails_its_row_only(altered):
 
 
 @pytest.mark.parametrize(
-    ("mean", "reason"), [(12.0, "12.0 instead of 11.0"), (11.0, "one seed has the means 11.0 and")]
+    ("mean", "reason"), [(12.0, "12.0 instead of 11.0"), (11.0, "the same seed gave the means 11.0 and")]
 )
 def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, reason):
     """The third of that size. 11 is a mean that other samples may have."""
@@ -325,7 +325,7 @@ def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, rea
     [
         ("raise RuntimeError('no luck')\n", "RuntimeError: no luck"),
         ("import os\nos.kill(os.getpid(), 11)\n", "crashed: SIGSEGV"),
-        ("import os\nos.kill(os.getpid(), 9)\n", "killed from outside, as the system does when memory runs out"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "killed by SIGKILL, as the system does when memory runs out"),
     ],
 )
 def test_a_recipe_that_cannot_begin_fails_with_the_reason(altered, new, reason):
@@ -344,7 +344,7 @@ def test_a_recipe_that_crashes_at_its_end_has_a_failed_row(altered):
         "import numpy as np\n", "import atexit, os\nimport numpy as np\natexit.register(os.abort)\n"
     )
     assert {each.status for each in right} == {"ok"}
-    assert (afterwards.status, afterwards.reason) == ("failed", "afterwards: crashed: SIGABRT")
+    assert (afterwards.status, afterwards.reason) == ("failed", "passed, then at exit: crashed: SIGABRT")
 
 
 # ---- What is kept.
@@ -386,7 +386,7 @@ def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
 def test_an_unknown_machine_names_the_known_ones(tmp_path):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row()])
-    with pytest.raises(ScaleError, match="Nothing is stored of machine 'x'. There are: m, n."):
+    with pytest.raises(ScaleError, match="No rows are stored for 'x'. Stored machines: m, n."):
         store.kept_of(tmp_path, "x")
 
 
@@ -461,13 +461,17 @@ def test_nothing_is_kept_of_a_run_without_rows(tmp_path):
 
 
 def test_nothing_kept_says_how_to_keep(tmp_path):
-    with pytest.raises(ScaleError, match="Nothing is stored yet: gpu-cookbook scale --save --machine m$"):
+    with pytest.raises(
+        ScaleError, match="No rows are stored yet. To store some: gpu-cookbook scale --save --machine m$"
+    ):
         store.kept_of(tmp_path, "m")
 
 
 def test_a_row_of_a_commit_that_is_not_here_is_named(clone):
     keep(clone / "benchmarks/results", "m", [row()])
-    with pytest.raises(ScaleError, match=r"scale.jsonl belongs to no commit of this repository \(11111111\)"):
+    with pytest.raises(
+        ScaleError, match=r"scale.jsonl belongs to a commit that this repository does not have \(11111111\)"
+    ):
         store.kept_of(clone / "benchmarks/results", "m")
 
 
@@ -504,7 +508,7 @@ def test_a_line_that_was_cut_off_costs_itself_only(tmp_path, unchanged):
 
 
 def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unchanged):
-    failed = row("numba_cpu_tuned", mode=EMPTY, status="failed", reason="afterwards: crashed: SIGABRT")
+    failed = row("numba_cpu_tuned", mode=EMPTY, status="failed", reason="passed, then at exit: crashed: SIGABRT")
     again = [row("numba_cpu_tuned", workers=2), replace(failed, workers=2)]
     keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, *again])
     keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
@@ -564,7 +568,7 @@ def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
 
 def test_a_gpu_of_someone_else_is_named(gpus):
     take(gpus)
-    words = r"GPU 1 \(NVIDIA T4\) is in use by somebody else: process 4711 \(python3, 3.1 GB\)"
+    words = r"GPU 1 \(NVIDIA T4\) is in use by another program: process 4711 \(python3, 3.1 GB\)"
     with pytest.raises(ScaleError, match=words):
         free(100_000)
 
@@ -611,7 +615,7 @@ def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
     assert machine.processes_on_gpus() == [[], []]
 
 
-@pytest.mark.parametrize(("change", "words"), [(take, "is in use by somebody else"), (fill, "has 4.0 GB free")])
+@pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4.0 GB free")])
 def test_the_command_says_just_that(gpus, change, words):
     change(gpus)
     done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--size", "100_000", "--cores", "0", "--gpus", "2"])
@@ -730,9 +734,9 @@ def test_only_tasks_that_are_anywhere_need_many_rounds(technique, workers, round
 
 def test_an_engine_that_went_away_is_not_asked_again(monkeypatch):
     monkeypatch.setattr(scale.runner, "Process", lambda *_, **__: pytest.fail("a worker was started"))
-    run = scale.Run(recipe("dask_processes"), None, "tcp://127.0.0.1:1")
+    run = scale.Run(recipe("dask_processes"), 0, "tcp://127.0.0.1:1")
     (failed,) = scale.measure(run, scale.Work(4000))
-    assert failed.reason == "what ran at tcp://127.0.0.1:1 went away (Connection refused)"
+    assert failed.reason == "the engine at tcp://127.0.0.1:1 can no longer be reached (Connection refused)"
 
 
 def test_a_ray_without_cpus_has_none(monkeypatch):

@@ -103,7 +103,7 @@ def test_rows_are_kept_before_they_are_shown(clone):
 
 def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()])
-    assert cookbook("--stored", "n", code=2)[1] == "Nothing is stored of machine 'n'. There are: m.\n"
+    assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. Stored machines: m.\n"
 
 
 def test_what_is_stored_can_be_drawn(clone):
@@ -127,7 +127,7 @@ def test_what_is_stored_can_be_drawn(clone):
             ["--gpus", "99"],
             f"only {amount(len(machine.gpus()), 'GPU')} available"
             if machine.gpus()
-            else "There are no GPUs here: leave --gpus out",
+            else "This machine has no GPUs: omit --gpus",
         ),
         (["--size", "abc"], "expected a positive integer"),
         (["--size", "0"], "expected a positive integer"),
@@ -138,9 +138,9 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--scheduler", "127.0.0.1:1", "--weak"], "--cores, --gpus and --weak do not apply to a running cluster"),
         (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["--format", "yaml"], "'yaml' is not one of"),
-        (["--machine", "m"], "--machine belongs to --save: gpu-cookbook scale --save --machine"),
-        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "leave --engine, --size, --weak out"),
-        (["--stored", "m", "--save", "--machine", "m"], "leave --save, --machine out"),
+        (["--machine", "m"], "--machine only works with --save: gpu-cookbook scale --save --machine"),
+        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "omit --engine, --size, --weak"),
+        (["--stored", "m", "--save", "--machine", "m"], "omit --save, --machine"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -152,7 +152,7 @@ def test_bad_input_says_what_to_do(arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--cores", "0", "--gpus", "0"], "Nothing to run here"),
+        (["--cores", "0", "--gpus", "0"], "There is nothing to run"),
         (["--engine", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "Only recipes of Dask (--scheduler)"),
         (["--scheduler", ""], "'' is not an address"),
         (["--scheduler", "nonsense"], "'nonsense' is not an address"),
@@ -182,5 +182,5 @@ def test_something_else_at_an_address_is_said(option, framework):
         with Run(option, at) as run:
             _, err = run.end(code=1)
             assert run.family() == []
-    assert err.startswith(f"What is at {at} cannot be used as {framework}: ")
+    assert err.startswith(f"What runs at {at} does not work as {framework}: ")
     assert f" {scale.JOIN_LIMIT} s" in err and err.count("\n") == 1
