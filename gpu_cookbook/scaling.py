@@ -1,5 +1,6 @@
 """A row of ``gpu-cookbook scale``: one recipe of random_subset_mean on a number of workers, cores or GPUs, at one size.
-Strong scaling: all workers share one array. Weak scaling: each worker has a whole one. And what follows from rows."""
+Strong scaling: all workers share one array. Weak scaling: each worker has an array of its own. Here is also what is
+derived from several rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.results import Origin, Status, Timing, grouped
 
 WORKLOAD = "random_subset_mean"
-STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, which cost what the engine costs
+STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
 SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
@@ -42,7 +43,7 @@ class Gain:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """See the module. If nothing ran, ``mode`` is None, and ``workers`` and what belongs to the array are 0."""
+    """If nothing ran, ``mode`` is None, and ``workers`` and what belongs to the array are 0."""
 
     technique: str
     framework: str
@@ -72,7 +73,7 @@ class Row:
 
     @property
     def measured(self) -> bool:
-        """Whether it has a time."""
+        """Whether it has a time and a mean."""
         return self.ok and self.mode != EMPTY
 
     @property
@@ -117,7 +118,7 @@ class Row:
         return self.technique if self.chunk == own else f"{self.technique}, chunks of {self.chunk:,}"
 
     def same_work(self, other: "Row") -> bool:
-        """Whether they may be compared: the same recipe, array and kind of worker."""
+        """Whether the two can be compared: the same recipe, array and kind of worker."""
         return (self.technique, self.kind, self.size, self.chunk) == (
             other.technique,
             other.kind,
@@ -131,7 +132,7 @@ def amount(workers: int, kind: str) -> str:
     return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
 
 
-# ---- What follows from several.
+# ---- What is derived from several rows.
 
 
 def judged(rows: Iterable[Row]) -> list[Row]:
@@ -192,7 +193,7 @@ def of_mode(rows: Iterable[Row], mode: str, size: int) -> list[Row]:
     return mine + [one for one in ones if any(one.same_work(row) for row in mine)]
 
 
-# ---- As plain data: what JSON has, and benchmarks/results/scale.jsonl.
+# ---- As plain data, for JSON and for benchmarks/results/scale.jsonl.
 
 
 def record(row: Row) -> dict[str, Any]:

@@ -202,9 +202,9 @@ class Calls:
 def measure(
     module: ModuleType, workload: ModuleType, result: Result, device: Device, memory_base: int | None
 ) -> Result:
-    """The result with what is measured of it; refused, where a time cannot be true. Wrong, or what the recipe raises.
+    """The result with its metrics; refused if a time cannot be true. Raises Wrong, or whatever the recipe raises.
 
-    ``memory_base``: bytes that were in use on the GPUs before; None where none takes part.
+    ``memory_base``: bytes that were in use on the GPUs before; None if none is involved.
     """
     calls = Calls(module, workload, result.size)
     with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:

@@ -76,7 +76,7 @@ def outcome(work: Callable[[Any], dict[str, Any]], problem: Any) -> dict[str, An
 
 
 def attempt(work: Callable[[], Result], result: Result) -> Result:
-    """What ``work()`` makes of the result; failed, with the reason, where it raises."""
+    """What ``work()`` returns; the result as failed, with the reason, if it raises."""
     try:
         return work()
     except Exception as error:  # a recipe may raise anything; the exception is then its result

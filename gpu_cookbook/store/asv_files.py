@@ -1,6 +1,6 @@
 """Results in asv's own files, under the names of the suite in benchmarks/: written and read through asv's classes.
 
-``compare --save`` writes here what ``asv run`` would, in a fraction of the time; ``tables`` reads what either wrote.
+``compare --save`` writes what ``asv run`` would write, in a fraction of the time; ``tables`` reads the files of both.
 """
 
 import ast
@@ -59,7 +59,7 @@ class Store:
         self.repo = repo.get_repo(self.config)
 
     def load(self) -> tuple[list[Result], list[str]]:
-        """Every stored result, with its origin; and a line for each file that cannot be used."""
+        """Every stored result with its origin, and one line for each file that cannot be used."""
         known = conditions.read(self.folder)
         results: list[Result] = []
         complaints = []
@@ -129,7 +129,7 @@ class Store:
 
 @dataclass
 class _Parts:
-    """What asv's files have of one result."""
+    """What asv's files contain about one result."""
 
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class _Parts:
     failed: bool = False
 
     def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
-        """None where nothing is known of it, not even a reason."""
+        """None if nothing is known about it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
         under = None if self.conditions is None else known.get(self.conditions)
@@ -170,10 +170,10 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(results, []), the newest of each machine and workload; or ([], [(before, after), …]) where two machines, commits
-    or environments are named: a pair a machine, since two of them never stand for one another unasked.
+    """(results, []) with the newest of each machine and workload; or ([], [(before, after), …]) if two machines,
+    commits or environments are named: one pair per machine, because two machines are only compared if both are named.
 
-    A StoreError names the known ones where nothing fits.
+    A StoreError names the known ones if nothing matches.
     """
     named = {"machine": machines or (), "commit": commits or (), "environment": environments or ()}
     for key, wanted in named.items():
@@ -215,8 +215,8 @@ def _fits(result: Result, key: str, word: str) -> bool:
 
 
 def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    """Of each machine, environment and workload what belongs to the newest commit; of asv's environments there, the one
-    with most results, or else the last one."""
+    """For each machine, environment and workload, the results of the newest commit; if asv has several environments
+    there, those of the one with the most results, and among equals of the latest."""
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
@@ -235,7 +235,7 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
 
 
 def _environment_of(asv_name: str) -> str:
-    """Ours, of asv's name of it: existing-py3.12-rapids."""
+    """Our name of an environment, from asv's: existing-py3.12-rapids."""
     last = asv_name.rpartition("-")[2]
     return last if last in catalogue.environments() else machine.MAIN
 
