@@ -130,12 +130,11 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
     if as_json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
-    # Only the last two columns fold in a narrow terminal: gpu-cookbook show takes the techniques' names.
+    # Only the last column folds in a narrow terminal: gpu-cookbook show takes the techniques' names.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("technique", no_wrap=True)
     table.add_column("lane", no_wrap=True)
-    table.add_column("runs here", style="green")
-    table.add_column("does not run here, and why")
+    table.add_column("runs here, or why not", overflow="fold")
     for technique in sorted({recipe.technique for recipe in recipes}, key=lambda name: (name != "numpy", name)):
         mine = {recipe: obstacle for recipe, obstacle in obstacles.items() if recipe.technique == technique}
         running = ", ".join(recipe.workload for recipe, obstacle in mine.items() if not obstacle)
@@ -144,7 +143,8 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
             for those in grouped(mine.items(), lambda item: item[1])
             if those[0][1]
         ]
-        table.add_row(technique, catalogue.lane_of(technique), running, Text("; ".join(reasons), style="dim"))
+        lines = [*[Text(running, style="green")] * bool(running), *(Text(line, style="dim") for line in reasons)]
+        table.add_row(technique, catalogue.lane_of(technique), Text("\n").join(lines))
     console().print(table)
     here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
     one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
