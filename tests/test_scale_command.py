@@ -47,18 +47,18 @@ SAVING = ("--engine", "numpy", "--size", "500", "--save", "--machine", "m")
 def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, err = cookbook(*SAVING, code=1)
-    assert "run this inside of one" in err
+    assert "run this command inside a clone" in err
 
 
 def test_saving_what_is_not_committed_is_refused(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook(*SAVING, code=1)
-    assert "commit recipes, kernels, gpu_cookbook first" in err
+    assert "commit your changes in recipes, kernels, gpu_cookbook first" in err
 
 
 def test_saving_under_a_wrong_name_is_refused(clone):
     _, err = cookbook(*SAVING[:-1], "../evil", code=1)
-    assert "'../evil' cannot name a machine" in err
+    assert "'../evil' is not a valid machine name" in err
 
 
 def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
@@ -90,7 +90,7 @@ def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
     (clone / "benchmarks/results" / store.FILE).mkdir(parents=True)
     out, err = cookbook(*SAVING, "--format", "json", code=1)
     assert len(rows_of(out)) == 1
-    assert "The rows are not kept: [Errno 21] Is a directory" in err
+    assert "The rows were not saved: [Errno 21] Is a directory" in err
 
 
 def test_rows_are_kept_before_they_are_shown(clone):

@@ -402,7 +402,7 @@ def test_without_a_commit_it_says_so(clone):
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, err = cookbook("tables", code=2)
-    assert "run this inside of one" in err
+    assert "run this command inside a clone" in err
 
 
 def test_every_stored_result_belongs_to_a_commit_and_has_its_conditions(tmp_path, monkeypatch):
