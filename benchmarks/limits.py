@@ -1,12 +1,13 @@
-"""What the tuned recipes come to, beside what they are held against: ``python benchmarks/limits.py``.
+"""The results of the tuned recipes beside their targets: ``python benchmarks/limits.py``.
 
-All is measured on one machine at one commit, each in a process of its own. ``--save NAME`` keeps the table, of a
-machine of that name, in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has measured there at
-the same commit is not measured again. ``--show`` prints the last table that is kept, as Markdown, and the ladders: from
-the first recipe that one writes to the fastest, with each step's gain, from the stored results of that machine.
+Everything is measured on one machine at one commit, each measurement in its own process. ``--save NAME`` stores the
+table for a machine of that name in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has
+measured there at the same commit is not measured again. ``--show`` prints the last stored table as Markdown, and the
+ladders: from the first recipe that one writes to the fastest, with the gain of each step, from the stored results of
+that machine.
 
-A share is the limit's time over the recipe's, or the recipe's rate over the limit's: 1 is the limit, more is better. A
-ratio is the recipe's time over another time: less is better.
+A share is the limit's time divided by the recipe's, or the recipe's rate divided by the limit's: 1 is the limit, and
+more is better. A ratio is the recipe's time divided by another time: less is better.
 """
 
 import itertools
@@ -41,7 +42,7 @@ FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
 PINNED = ("cupy_pinned_tuned", "torch_pinned_tuned")  # those that have pinned_product
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
-IN_GRAPH = 50  # products, one after another: their launches are not in the time
+IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
 
 LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
@@ -108,7 +109,7 @@ def empty_torch():
 
 
 def in_graph(work):
-    """Seconds of one ``work()``, which launches into CuPy's current stream, of many in a CUDA graph."""
+    """Seconds of one ``work()``, which launches into CuPy's current stream, averaged over many in a CUDA graph."""
     import cupy as cp
 
     stream = cp.cuda.Stream(non_blocking=True)
@@ -152,7 +153,7 @@ def graph_of_cublas():
 
 
 def read_bandwidth():
-    """Bytes a second of a kernel that adds up the half of an array of subset_mean that its subset lies in."""
+    """Bytes per second of a kernel that adds up the half of subset_mean's array that contains the subset."""
     import cupy as cp
 
     kernel = cp.RawKernel(
@@ -163,7 +164,7 @@ def read_bandwidth():
             const long long step = (long long)gridDim.x * blockDim.x;
             for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
                 sum += x[i].x + x[i].y;
-            if (sum == 0.1)  // never: only so that nothing is left out
+            if (sum == 0.1)  // never true; it keeps the compiler from removing the sum
                 *sink = sum;
         }
         """,
@@ -196,17 +197,17 @@ def load(workload, technique):
 
 
 def alone(function, *arguments):
-    """What the function returns in a fresh process; None, with a word on standard error, where it fails."""
+    """The function's return value in a fresh process; None, with a message on standard error, if it fails."""
     name = " ".join([function.__name__, *arguments])
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
             return pool.submit(function, *arguments).result(120)
-        except Exception as error:  # a framework that is not there, or anything that it raises: its rows are left out
+        except Exception as error:  # the framework may be missing or may raise anything; its rows are left out
             print(f"{name}: {reason(error)}", file=sys.stderr)
 
 
 class Results:
-    """The results of gpu-cookbook compare, measured when they are asked for. ``known``: those that are there."""
+    """The results of gpu-cookbook compare, measured on demand. ``known``: those that are already stored."""
 
     def __init__(self, known):
         self.probes = runner.probe(catalogue.recipes())
@@ -227,7 +228,7 @@ class Results:
 def rows(known):
     """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
     results = Results(known)
-    copy = (results.probes["cuda"].copy_bandwidth or 0) * 1e9  # 0: it could not be measured
+    copy = (results.probes["cuda"].copy_bandwidth or 0) * 1e9  # 0 if it could not be measured
     for workload in ("multiply", "increment"):
         moved = catalogue.workload_module(workload).bytes_moved(LARGE)
         torch = results.get(workload, "torch", LARGE, "device")
@@ -240,7 +241,7 @@ def rows(known):
 
     launches = {name: took for name in FRAMEWORKS if (took := alone(globals()[f"empty_{name}"]))}
     for name, took in launches.items():
-        yield "an empty kernel and a synchronise", name, seconds(took), "–", None, None, "ratio"
+        yield "launch and synchronise of an empty kernel", name, seconds(took), "–", None, None, "ratio"
     fastest = min(launches, key=launches.get, default=None)
     for workload in ("multiply", "increment") if fastest else ():
         for name in FRAMEWORKS:
@@ -251,7 +252,7 @@ def rows(known):
 
     empty, ours, cublas = alone(graph_of_empty), alone(graph_of_matmul), alone(graph_of_cublas)
     if empty and ours and cublas:
-        what = "matmul 200, device, in a graph of 50"
+        what = "matmul 200, device time in a graph of 50"
         yield what, "an empty kernel", seconds(empty), f"{seconds(cublas)}: cuBLAS", empty / cublas, None, "ratio"
         took = f"{seconds(ours[0])}, relative error {ours[1]:.0e}"
         yield what, "cupy_tuned", took, f"{seconds(cublas)}: cuBLAS", ours[0] / cublas, 0.55, "ratio"
@@ -325,10 +326,10 @@ def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, 
 
 
 def kept_tables() -> tuple[tables.Table, tables.Table]:
-    """What was kept last, and the ladders of that machine. StoreError, where nothing is kept."""
+    """The last stored table, and the ladders of that machine. StoreError if nothing is stored."""
     lines = journal.read(FILE)
     if not lines:
-        raise StoreError(f"Nothing is kept in {FILE}: python benchmarks/limits.py --save NAME")
+        raise StoreError(f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME")
     _, kept = lines[-1]
     measured = (
         f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
@@ -338,7 +339,7 @@ def kept_tables() -> tuple[tables.Table, tables.Table]:
     reached = [entries(row, changed) for row in kept["rows"]]
     head = ("ladder", "step", "what it is", "time", "gain")
     return (
-        table("What the tuned recipes come to", HEADINGS, "llrlrrl", reached, measured),
+        table("Tuned recipes and their targets", HEADINGS, "llrlrrl", reached, measured),
         table("Ladders", head, "lllrr", (step.entries for step in ladders(kept["machine"]))),
     )
 
@@ -382,11 +383,11 @@ def ladders(name: str) -> Iterator[Step]:
 
 def main(
     save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Keep the table, for a machine of this name.")
+        str | None, typer.Option(metavar="NAME", help="Store the table for a machine of this name.")
     ] = None,
-    stored: Annotated[bool, typer.Option("--show", help="Print the table that was kept last, as Markdown.")] = False,
+    stored: Annotated[bool, typer.Option("--show", help="Print the last stored table as Markdown.")] = False,
 ):
-    """Measure what the machine can do, and how near the tuned recipes come to it."""
+    """Measure what this machine can do, and how close the tuned recipes come to it."""
     if stored:
         try:
             print(text.as_markdown(kept_tables()), end="")
@@ -395,7 +396,7 @@ def main(
             raise typer.Exit(2) from None
         return
     if not machine.gpus():
-        print("The limits are those of an NVIDIA GPU, and there is none here.", file=sys.stderr)
+        print("The limits are those of an NVIDIA GPU, but this machine has none.", file=sys.stderr)
         raise typer.Exit(1)
     known, found = {}, []
     if save:
@@ -408,7 +409,7 @@ def main(
         for row in rows(known):
             found.append(row)
     except KeyboardInterrupt:
-        save = None  # what is there is shown, not kept
+        save = None  # what was measured is shown, but not stored
     out = console()
     out.print(
         text.terminal([table("Limits", HEADINGS, "llrlrrl", (entries(row, frozenset()) for row in found))], out.width)

@@ -1,4 +1,4 @@
-"""The asv suite: a class a workload, made from the recipes that the installed gpu_cookbook has.
+"""The asv suite: one class per workload, made from the recipes of the installed gpu_cookbook.
 
 Nothing is listed here: a new recipe or workload appears by itself.
 """
@@ -19,7 +19,7 @@ from gpu_cookbook.run.worker import device_of
 from gpu_cookbook.store import conditions
 
 RESULTS = Path(__file__).parent / "results"
-_ready: dict[str, measure.Calls] = {}  # of the one result of this process: asv starts one for each
+_ready: dict[str, measure.Calls] = {}  # the only result of this process: asv starts one process for each
 
 
 def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogue.Recipe:
@@ -80,14 +80,14 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) 
 
 
 def _measured(workload: str, technique: str, size: Size, metric: Metric) -> float:
-    """A metric of one result, as gpu-cookbook compare takes it, in a fresh process."""
+    """One metric of a result, measured in a fresh process as gpu-cookbook compare does."""
     recipe = _recipe(workload, technique, size)
     (result,) = runner.run(recipe, "measure", [size], runner.probe([recipe]))
     if result.wrong:
         raise RuntimeError(result.reason)
     value = result.value(metric)
     if value is None:
-        raise SkipNotImplemented(result.reason or result.no_device_time or "no NVIDIA GPU takes part")
+        raise SkipNotImplemented(result.reason or result.no_device_time or "no NVIDIA GPU is involved")
     return value
 
 
@@ -104,7 +104,7 @@ def _suite(workload: str) -> type:
         rounds = 1
         number = 1
         repeat = (measure.SAMPLES, 1000, 2.0)
-        warmup_time = 0.1  # what compiles has done so in setup
+        warmup_time = 0.1  # everything was compiled in setup
 
         def time_resident(self, technique, size):
             _ready["calls"].synchronised()

@@ -106,7 +106,7 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
     numbers = [int(word.replace("_", "")) for word in others if word[0].isdigit()]
     own = (scaling_tables.STORY_SIZE, scaling_tables.STORY_CHUNK)
     mode = next((word for word in others if word in (scaling.WEAK, scaling.EMPTY)), scaling.STRONG)
-    array = (None, None) if mode == scaling.EMPTY else (*numbers, *own[len(numbers) :])
+    array = (0, 0) if mode == scaling.EMPTY else (*numbers, *own[len(numbers) :])
     wanted = (technique, int(workers), "core" if "cores" in others else "GPU", mode, *array)
     found = [
         row

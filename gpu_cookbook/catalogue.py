@@ -1,4 +1,4 @@
-"""What is in recipes/, found by looking at the files: no framework is imported, and nothing is registered anywhere."""
+"""The contents of recipes/, found by reading the files: no framework is imported, and nothing is registered."""
 
 import ast
 import difflib
@@ -23,16 +23,16 @@ REQUIRED = ("Framework", "Runs on", "Install")
 
 
 class UnknownName(ValueError):
-    """A name that is not in the catalogue; the message has the nearest ones."""
+    """A name that is not in the catalogue; the message suggests similar ones."""
 
 
 class BrokenRecipe(ValueError):
-    """A recipe without the lines that CONTRIBUTING.md asks for."""
+    """A recipe without the lines that CONTRIBUTING.md requires."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One workload by one technique: what its file's docstring, import statements and functions say."""
+    """One workload done by one technique, as described by the docstring, the imports and the functions of its file."""
 
     workload: str
     technique: str
@@ -43,12 +43,12 @@ class Recipe:
     install: str
     needs: str | None  # a program on PATH
     follows: str | None  # the address of the documentation that teaches this way
-    engine: str | None  # of a recipe that shares work out: "Dask, futures"
-    samples: str | None  # of a tuned recipe that averages other random samples than the lane's shared ones
-    environments: tuple[str, ...]  # in which it can run; none: in every one
+    engine: str | None  # if a recipe starts one: "Dask, futures"
+    samples: str | None  # if a tuned recipe averages other random samples than the lane's shared ones: which
+    environments: tuple[str, ...]  # those in which it can run; empty: it can run in every one
     math: str
-    notes: str  # what else the docstring says: of a tuned recipe, what made it faster
-    imports: tuple[str, ...]  # modules of others, as the import statements name them
+    notes: str  # the rest of the docstring: for a tuned recipe, what made it faster
+    imports: tuple[str, ...]  # third-party modules, as the import statements name them
     kernels: tuple[str, ...]  # names of files in kernels/ that it reads
     functions: dict[str, tuple[str, ...]] = field(hash=False)  # of the module: the names of their parameters
 
@@ -67,17 +67,17 @@ class Recipe:
 
     @property
     def shares_samples(self) -> bool:
-        """Whether it averages the random samples that all of the tuned lane do."""
+        """Whether it averages the random samples that the tuned lane shares."""
         return self.lane == "tuned" and not self.samples
 
     @property
     def takes_address(self) -> bool:
-        """Whether it can use an engine that runs already."""
+        """Whether it can use an engine that is already running."""
         return "address" in self.functions.get("engine", ())
 
     @property
     def environment(self) -> str:
-        """The environment that it runs in: the one of this process where it can, else its own first one."""
+        """The environment that it runs in: this process's if it can run there, otherwise the first of its own."""
         here = machine.environment()
         return here if not self.environments or here in self.environments else self.environments[0]
 
@@ -87,19 +87,19 @@ def lane_of(technique: str) -> str:
 
 
 def read(path: Path) -> Recipe:
-    """The Recipe in a file; BrokenRecipe where its docstring lacks a line."""
+    """The Recipe in a file. BrokenRecipe if its docstring lacks a line."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
     lines, _, notes = rest.partition("\n\n")
     facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
     for key in facts:
         if key not in LINES:
-            raise BrokenRecipe(f"{path}: the docstring's line '{key}: …' is none of: {', '.join(LINES)}")
+            raise BrokenRecipe(f"{path}: the docstring's line '{key}: …' must be one of: {', '.join(LINES)}")
     missing = [key for key in REQUIRED if key not in facts]
     if missing:
         raise BrokenRecipe(f"{path}: the docstring has no line '{missing[0]}: …' (see CONTRIBUTING.md)")
     if facts["Runs on"] not in RUNS_ON:
-        raise BrokenRecipe(f"{path}: 'Runs on: {facts['Runs on']}' is none of: {', '.join(RUNS_ON)}")
+        raise BrokenRecipe(f"{path}: 'Runs on: {facts['Runs on']}' must be one of: {', '.join(RUNS_ON)}")
     environments = tuple(word.strip() for word in facts.get("Environment", machine.MAIN).split(","))
     return Recipe(
         workload=path.parent.name,
@@ -117,7 +117,7 @@ def read(path: Path) -> Recipe:
         math=facts.get("Math", ""),
         notes=notes,
         imports=tuple(_imports(tree)),
-        kernels=tuple(dict.fromkeys(node.func.value.right.value for node in kernel_readings(tree))),
+        kernels=tuple(dict.fromkeys(kernel_readings(tree).values())),
         functions={
             node.name: tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
             for node in tree.body
@@ -141,32 +141,31 @@ def requirements(install: str) -> list[Requirement]:
 
 def _imports(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        names = []
+        names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
         for name in names:
             if name.partition(".")[0] not in sys.stdlib_module_names:
                 yield name
 
 
-def kernel_readings(tree: ast.Module) -> list[ast.Call]:
-    """Every (… / "kernels" / "NAME").read_text(…) in a recipe."""
-    return [node for node in ast.walk(tree) if _reads_kernel(node)]
-
-
-def _reads_kernel(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "read_text"
-        and isinstance(node.func.value, ast.BinOp)
-        and isinstance(node.func.value.left, ast.BinOp)
-        and isinstance(node.func.value.left.right, ast.Constant)
-        and node.func.value.left.right.value == "kernels"
-        and isinstance(node.func.value.right, ast.Constant)
-    )
+def kernel_readings(tree: ast.Module) -> dict[ast.Call, str]:
+    """Every (… / "kernels" / "NAME").read_text(…) in a recipe, with the name."""
+    found = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.BinOp(
+                        left=ast.BinOp(right=ast.Constant(value="kernels")), right=ast.Constant(value=str(name))
+                    ),
+                    attr="read_text",
+                )
+            ):
+                found[node] = name
+    return found
 
 
 @cache
@@ -180,7 +179,7 @@ def workloads() -> dict[str, str]:
 
 @cache
 def recipes() -> list[Recipe]:
-    """Every recipe, NumPy's first in each workload, then by name."""
+    """Every recipe, sorted by workload; NumPy's comes first, the others by name."""
     found = [read(path) for workload in workloads() for path in (FOLDER / workload).glob("with_*.py")]
     return sorted(found, key=lambda r: (r.workload, r.technique != "numpy", r.technique))
 
@@ -191,7 +190,7 @@ def workload_module(name: str) -> ModuleType:
 
 
 def default_sizes(name: str) -> list[int]:
-    """The headline sizes of a workload that suit this machine: without a GPU the two smaller ones."""
+    """The published sizes of a workload that suit this machine: without a GPU, the two smallest."""
     sizes = workload_module(name).SIZES
     return list(sizes if machine.gpus() else sizes[:2])
 
@@ -204,15 +203,15 @@ def environments() -> list[str]:
 
 
 def find(workload: str, technique: str) -> Recipe | None:
-    """The recipe of that name; None where there is none (any more)."""
+    """The recipe of that name; None if there is none, or if it was removed."""
     return next((each for each in recipes() if (each.workload, each.technique) == (workload, technique)), None)
 
 
 def choose(
     workload_names: Sequence[str] = (), technique_names: Sequence[str] = (), lane: str | None = None
 ) -> list[Recipe]:
-    """The recipes of these workloads, techniques and this lane; all of them where none is named. UnknownName for a
-    wrong one."""
+    """The recipes of these workloads, these techniques and this lane. A filter that is omitted selects everything.
+    UnknownName if a name does not exist."""
     techniques = sorted({recipe.technique for recipe in recipes()})
     for kind, names, known in (
         ("workload", workload_names, list(workloads())),
@@ -232,12 +231,12 @@ def choose(
         words = [f" for {', '.join(workload_names)}"] if workload_names else []
         words += [f" with {', '.join(technique_names)}"] if technique_names else []
         words += [f" in the {lane} lane"] if lane else []
-        raise UnknownName(f"No recipe{''.join(words)}. 'gpu-cookbook list' shows what there is.")
+        raise UnknownName(f"There is no recipe{''.join(words)}. 'gpu-cookbook list' shows all recipes.")
     return chosen
 
 
 def nearest(kind: str, name: str, known: Sequence[str]) -> str:
-    """'Unknown workload …' with the names that look most like it, or all where none does."""
+    """'Unknown workload …' with the most similar names, or with all names if none is similar."""
     close = difflib.get_close_matches(name, known)
     if close:
         return f"Unknown {kind} '{name}'. Did you mean {' or '.join(close)}?"

@@ -2,6 +2,7 @@
 
 import contextlib
 import enum
+import importlib.metadata
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format
-from gpu_cookbook.results import Result, Size, Status, completed, of_lane, record
+from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
 
 app = typer.Typer(
@@ -31,13 +32,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-BUSY = 0.3  # cores; with one of two taken, PyTorch on both was seen to take 8 ms for what takes 6 µs alone
+# In cores. With one of two cores taken by another program, PyTorch on both took 8 ms for what takes 6 µs on an idle
+# machine.
+BUSY = 0.3
 EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
-PIPE_WIDTH = 160  # characters, where the output is not a terminal: a file has no edge
+PIPE_WIDTH = 160  # in characters, if the output is not a terminal: a file has no width of its own
 
 
 class TableFormat(enum.StrEnum):
-    """How results are written: those of a comparison, and stored ones."""
+    """The formats of tables of results, measured now or stored."""
 
     table = "table"
     markdown = "markdown"
@@ -47,28 +50,40 @@ class TableFormat(enum.StrEnum):
 
 
 class Lane(enum.StrEnum):
-    """What a recipe is written for: to be read, or to be fast."""
+    """What a recipe aims at: to follow the documentation, or to be fast."""
 
     idiomatic = "idiomatic"
     tuned = "tuned"
 
 
+def print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gpu-cookbook {importlib.metadata.version('gpu-cookbook')}")
+        raise typer.Exit()
+
+
 @app.callback()
-def main() -> None:
-    """The same workloads in every Python GPU framework: see them, check them, measure them side by side."""
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)  # as Ctrl-C: what was measured is kept, no process left
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The same workloads in every Python GPU framework: read them, check them, and measure them side by side."""
+    for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
+        signal.signal(name, signal.default_int_handler)
 
 
 Workloads = Annotated[
-    list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Which workloads. All, if left out.")
+    list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads to use. All, if omitted.")
 ]
 Techniques = Annotated[
     list[str] | None, typer.Option("--technique", "-t", metavar="T", help="Only this technique. Can be repeated.")
 ]
 OneLane = Annotated[
     Lane | None,
-    typer.Option("--lane", help="Only recipes as the documentation has them, or only those tuned to be fast."),
+    typer.Option(
+        "--lane", help="Only recipes written as the documentation teaches (idiomatic), or only those tuned for speed."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -79,7 +94,7 @@ def console() -> Console:
 
 
 def fail(message: str) -> NoReturn:
-    """Bad input: what to do, on standard error, exit 2."""
+    """Report bad input and what to do about it on standard error, and exit with 2."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(Text(message))
     raise typer.Exit(2)
 
@@ -94,7 +109,7 @@ def choose(
 
 
 def progress() -> Progress:
-    """On a terminal a bar on standard error; in a pipe nothing."""
+    """A progress bar on standard error if it is a terminal; otherwise nothing."""
     err = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -108,35 +123,36 @@ def progress() -> Progress:
 
 
 @app.command("list")
-def list_recipes(lane: OneLane = None, as_json: AsJson = False) -> None:
+def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJson = False) -> None:
     """Show every workload and technique, and what runs on this machine, in this environment."""
-    recipes = choose((), (), lane)
+    recipes = choose(workloads, (), lane)
     obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
     if as_json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
+    # Only the last column folds in a narrow terminal: gpu-cookbook show takes the techniques' names.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("technique", no_wrap=True)
     table.add_column("lane", no_wrap=True)
-    for workload in catalogue.workloads():
-        table.add_column(workload.replace("random_subset_mean", "random_\nsubset_mean"), justify="center", no_wrap=True)
-    table.add_column("why not here")
+    table.add_column("runs here, or why not", overflow="fold")
     for technique in sorted({recipe.technique for recipe in recipes}, key=lambda name: (name != "numpy", name)):
-        mine = {recipe.workload: obstacles[recipe] for recipe in recipes if recipe.technique == technique}
-        marks = [
-            "" if workload not in mine else "[red]no[/]" if mine[workload] else "[green]yes[/]"
-            for workload in catalogue.workloads()
+        mine = {recipe: obstacle for recipe, obstacle in obstacles.items() if recipe.technique == technique}
+        running = ", ".join(recipe.workload for recipe, obstacle in mine.items() if not obstacle)
+        reasons = [
+            f"{', '.join(recipe.workload for recipe, _ in those)}: {those[0][1]}"
+            for those in grouped(mine.items(), lambda item: item[1])
+            if those[0][1]
         ]
-        reasons = "; ".join(dict.fromkeys(filter(None, mine.values())))
-        table.add_row(technique, catalogue.lane_of(technique), *marks, Text(reasons, style="dim"))
+        lines = [*[Text(running, style="green")] * bool(running), *(Text(line, style="dim") for line in reasons)]
+        table.add_row(technique, catalogue.lane_of(technique), Text("\n").join(lines))
     console().print(table)
-    running = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
-    one = min(running or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
+    here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
+    one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     others = [name for name in catalogue.environments() if name != machine.environment()]
     environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
     console().print(
-        f"{len(recipes)} recipes, {len(running)} of which run here{environment}. One of them: gpu-cookbook show"
-        f" {one.workload} {one.technique}"
+        f"{len(recipes)} recipes, {len(here)} of which run here{environment}. To print one of them:"
+        f" gpu-cookbook show {one.workload} {one.technique}"
     )
 
 
@@ -156,11 +172,11 @@ def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Examine this machine: GPUs, driver, compilers, OpenCL, frameworks; and how to mend what does not fit.
+    """Examine this machine (GPUs, driver, compilers, OpenCL, frameworks), and say how to fix what does not fit.
 
     Exits with 1 if something that is installed does not work.
     """
-    from gpu_cookbook import doctor as examination  # imports more than 'list' can afford
+    from gpu_cookbook import doctor as examination  # imported here because it is slow, and 'list' must stay fast
 
     findings = examination.examine()
     if as_json:
@@ -174,11 +190,14 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def show(
     workload: Annotated[str, typer.Argument(help="For example multiply.")],
-    technique: Annotated[str, typer.Argument(help="For example cupy_raw.")],
+    technique: Annotated[str | None, typer.Argument(help="For example cupy_raw. If omitted, names them all.")] = None,
 ) -> None:
-    """Print a recipe as one script that needs nothing of this project: ready to paste, or to redirect into a file."""
+    """Print a recipe as one script that needs nothing from this project, ready to paste or to redirect into a file."""
     from gpu_cookbook.show import script
 
+    if technique is None:
+        names = ", ".join(recipe.technique for recipe in choose([workload], ()))
+        fail(f"Name a technique: gpu-cookbook show {workload} TECHNIQUE. There are: {names}.")
     (recipe,) = choose([workload], [technique])
     sys.stdout.write(script(recipe))
 
@@ -189,13 +208,13 @@ def check(
     techniques: Techniques = None,
     lane: OneLane = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 also for a recipe that was skipped: for a GPU machine.")
+        bool, typer.Option("--strict", help="Also exit with 1 if a recipe was skipped. Meant for a machine with a GPU.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check every recipe that runs here against NumPy, at the sizes, layouts and values where kernels go wrong.
 
-    Exits with 1 on a wrong answer.
+    Exits with 1 if an answer is wrong.
     """
     from gpu_cookbook.render import tables, text
 
@@ -231,18 +250,25 @@ def compare(
             "--size",
             "-s",
             metavar="S",
-            help="Only this size: elements, or the side of a square: 40000, 1_000_000, 2**28. Can be repeated. "
-            "Without it the headline sizes; without a GPU the two smaller ones.",
+            help="Only this size, as a number of elements or the side of a square: 40000, 1_000_000, 2**28. Can be "
+            "repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
         ),
     ] = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="How to write the result.")] = TableFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
     save: Annotated[
-        bool, typer.Option("--save", help="Keep the results in asv's files, under benchmarks/results, as they come.")
+        bool,
+        typer.Option(
+            "--save", help="Save each result, as soon as it is measured, in asv's files under benchmarks/results."
+        ),
     ] = False,
     machine_name: Annotated[
         str | None,
-        typer.Option("--machine", metavar="M", help="With --save: this machine's name there. Else the host's."),
+        typer.Option(
+            "--machine",
+            metavar="M",
+            help="With --save: the name of this machine in the results. If omitted, the host name.",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
@@ -250,16 +276,16 @@ def compare(
 ) -> None:
     """Check every recipe that runs here, then measure them side by side.
 
-    NumPy is always measured too, since the speedups are against it. Each recipe runs in a process of its own: one that
-    crashes or hangs costs its own results only. Ctrl-C keeps and shows what was measured. Exits with 1 if a result
-    failed or was refused.
+    NumPy is always measured too, because the speedups are relative to it. Each recipe runs in its own process, so one
+    that crashes or hangs loses only its own results. After Ctrl-C, what was measured is kept and shown. Exits with 1 if
+    a result failed or was refused, or if nothing could be measured.
     """
     recipes = comparing.with_numpy(choose(workloads, techniques, lane))
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
     if output:
         try:
-            output.open("a", encoding="utf-8").close()  # now, not after minutes of measuring
+            output.open("a", encoding="utf-8").close()  # fail now, not after minutes of measuring
         except OSError as error:
             fail(cannot_write(output, error))
 
@@ -267,7 +293,7 @@ def compare(
     comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
     results = comparison.found()
     if results:
-        print(f"{len(results)} results are stored already", file=sys.stderr)
+        print(f"{len(results)} results are already stored", file=sys.stderr)
     interrupted = False
     unsaved: OSError | None = None
     with progress() as bar:
@@ -286,7 +312,7 @@ def compare(
                 bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
-        except OSError as error:  # StoreError is one; or the disk is full
+        except OSError as error:  # a StoreError, or a full disk
             unsaved = error
     text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
     if output:
@@ -294,58 +320,74 @@ def compare(
             output.write_text(text, encoding="utf-8")
         except OSError as error:
             sys.stdout.write(text)
-            fail(f"Cannot write {output}: {error.strerror}. What it should have is above.")
+            fail(f"Cannot write {output}: {error.strerror}. Its contents were printed above instead.")
         print(f"{len(results)} results written to {output}", file=sys.stderr)
     else:
         sys.stdout.write(text)
     if unsaved:
         fail(f"Stopped: {unsaved}")
+    if results and not interrupted and all(each.status == Status.SKIPPED for each in results):
+        print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
+        raise typer.Exit(1)
     leave(results, interrupted)
 
 
 @app.command()
 def tables(
+    named: Workloads = None,
     machines: Annotated[
-        list[str] | None, typer.Option("--machine", metavar="M", help="Only this machine. Twice: what differs.")
+        list[str] | None,
+        typer.Option("--machine", metavar="M", help="Only this machine. Give it twice to compare two machines."),
     ] = None,
     commits: Annotated[
         list[str] | None,
-        typer.Option("--commit", metavar="C", help="This commit, not each machine's newest. Twice: what has changed."),
+        typer.Option(
+            "--commit",
+            metavar="C",
+            help="This commit instead of each machine's newest. Give it twice to compare two commits.",
+        ),
     ] = None,
     environments: Annotated[
         list[str] | None,
-        typer.Option("--environment", metavar="E", help="Only this one of asv's environments. Twice: what differs."),
+        typer.Option(
+            "--environment", metavar="E", help="Only this asv environment. Give it twice to compare two environments."
+        ),
     ] = None,
     workloads: Annotated[
         list[str] | None, typer.Option("--workload", metavar="W", help="Only this workload. Can be repeated.")
     ] = None,
+    techniques: Techniques = None,
     lane: OneLane = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
 ) -> None:
-    """Show what is stored under benchmarks/results, and what frameworks and parallel engines can do.
+    """Show the results stored under benchmarks/results, and what frameworks and parallel engines can do.
 
-    With two machines, commits or environments: the first beside the second, and whether they really differ. With
-    --lane, NumPy stays, to compare with. Exits with 1 if a result file cannot be used.
+    Given two machines, commits or environments, show them side by side and say whether they really differ. With --lane
+    and --technique, NumPy is kept for comparison. What frameworks can do is shown if no workload and no technique is
+    named. Exits with 1 if a result file cannot be used.
     """
     from gpu_cookbook.render.abilities import abilities
     from gpu_cookbook.render.change import change
     from gpu_cookbook.render.tables import measured
-    from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
-    choose(workloads, (), lane)
+    workloads = [*(named or ()), *(workloads or ())]
+    choose(workloads, techniques, lane)
     complaints: list[str] = []
     try:
         stored = store.Store()
         results, complaints = stored.load()
         results = [each for each in results if not workloads or each.workload in workloads]
+        results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         shown, pairs = store.select(results, machines, commits, environments)
     except store.StoreError as error:
         fail("\n".join([*complaints, str(error)]))
     if lane and results and not any(each.lane == lane for each in results):
-        fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet: compare --lane {lane} --save."]))
+        how = f"gpu-cookbook compare --lane {lane} --save"
+        fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet. To store some: {how}"]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs:
-        found = [*measured(shown, lane), *abilities()]
+        found = [*measured(shown, lane), *([] if workloads or techniques else abilities())]
     write_tables(found, form)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
@@ -358,59 +400,79 @@ def scale(
     context: typer.Context,
     engine: Annotated[
         list[str] | None,
-        typer.Option("--engine", metavar="E", help="Only this engine: dask, ray, …, or a technique. Can be repeated."),
+        typer.Option(
+            "--engine", metavar="E", help="Only this engine (dask, ray, …) or this technique. Can be repeated."
+        ),
     ] = None,
     lane: OneLane = None,
     cores: Annotated[
-        str | None, typer.Option(metavar="N,…", help="Numbers of cores: 1,2,8. One and all, if left out. 0: none.")
+        str | None,
+        typer.Option(metavar="N,…", help="Numbers of cores, such as 1,2,8. If omitted, one and all. 0 means none."),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option(metavar="N,…", help="Numbers of GPUs. 1, 2, 4, … and all, if left out. 0: none.")
+        str | None,
+        typer.Option(metavar="N,…", help="Numbers of GPUs, such as 1,2. If omitted, 1, 2, 4, … and all. 0 means none."),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", "-s", metavar="S", help="The side of the array: 100_000; without a GPU 20_000."),
+        typer.Option(
+            "--size", "-s", metavar="S", help="Side of the array. If omitted, 100_000; without a GPU, 20_000."
+        ),
     ] = None,
     chunk: Annotated[
-        int | None, typer.Option(metavar="C", min=1, help="The side of a chunk, where there are any: 10_000 or less.")
+        int | None,
+        typer.Option(
+            metavar="C", min=1, help="Side of a chunk, for recipes that use chunks. If omitted, 10_000 or less."
+        ),
     ] = None,
-    weak: Annotated[bool, typer.Option("--weak", help="Also with a whole array for each core or GPU.")] = False,
+    weak: Annotated[
+        bool, typer.Option("--weak", help="Also measure weak scaling: each core or GPU gets a whole array of its own.")
+    ] = False,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Use Dask's workers behind it: tcp://127.0.0.1:8786.")
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Use the Dask workers of this running scheduler, such as tcp://127.0.0.1:8786."
+        ),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Use the Ray that runs there: 127.0.0.1:6379.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Use the Ray cluster that runs at this address, such as 127.0.0.1:6379."),
     ] = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="How to write the tables.")] = TableFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the scaling into it: .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="FILE", help="Draw the scaling into this file: .png, .svg or .pdf.")
     ] = None,
-    save: Annotated[bool, typer.Option("--save", help="Keep the rows in benchmarks/results.")] = False,
+    save: Annotated[bool, typer.Option("--save", help="Save the rows in benchmarks/results.")] = False,
     machine_name: Annotated[
         str | None,
-        typer.Option("--machine", metavar="M", help="With --save: this machine's name there. Else the host's."),
+        typer.Option(
+            "--machine",
+            metavar="M",
+            help="With --save: the name of this machine in the results. If omitted, the host name.",
+        ),
     ] = None,
     stored: Annotated[
-        str | None, typer.Option(metavar="M", help="Measure nothing: show what is kept of this machine.")
+        str | None, typer.Option(metavar="M", help="Measure nothing, and show what is stored for this machine.")
     ] = None,
 ) -> None:
     """Run random_subset_mean on one core, all cores, one GPU, all GPUs, with every parallel engine.
 
-    One array for all workers, the same whatever their number (strong scaling). Each recipe and number of workers has a
-    process of its own. A recipe that loses a worker says so, or fails with the reason: the other rows stay. Ctrl-C
-    stops all workers, shows what was measured, and keeps it with --save. Exits with 1 if a row failed.
+    All workers share one array, whose size does not depend on their number (strong scaling). Each recipe and number of
+    workers runs in its own process. A recipe that loses a worker says so, or fails and gives the reason; the other rows
+    are kept. Ctrl-C stops all workers and shows what was measured (and saves it, with --save). Exits with 1 if a row
+    failed.
     """
-    from gpu_cookbook import scaling  # all of this imports more than 'list' can afford
+    from gpu_cookbook import scaling  # imported here because it is slow, and 'list' must stay fast
     from gpu_cookbook.render import scaling_tables
     from gpu_cookbook.run import scale as experiment
     from gpu_cookbook.store import asv_files as store
     from gpu_cookbook.store import scaling as kept
 
     if machine_name is not None and not save:
-        fail("--machine belongs to --save: gpu-cookbook scale --save --machine …")
+        fail("--machine only works with --save: gpu-cookbook scale --save --machine …")
     addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
     if addresses and (cores or gpus or weak):
-        fail("--cores, --gpus and --weak do not apply to a running cluster: leave them out.")
+        fail("--cores, --gpus and --weak do not apply to a running cluster: omit them.")
     try:
         if plot:
             experiment.require_drawable(plot)
@@ -419,7 +481,7 @@ def scale(
             given = [option for option in context.command.params if context.params.get(option.name)]
             useless = [option.opts[0] for option in given if option.name not in ("stored", "form", "plot")]
             if useless:
-                fail(f"--stored shows what is kept, and measures nothing: leave {', '.join(useless)} out.")
+                fail(f"--stored shows what is stored and measures nothing: omit {', '.join(useless)}.")
             rows = kept.kept_of(store.Store().folder, stored)
             write_tables(scaling_tables.build_tables(rows), form)
             if plot:
@@ -451,12 +513,12 @@ def scale(
                     rows.append(row)
         except KeyboardInterrupt:
             interrupted = True
-    if writer:  # first: whoever reads the tables may be gone
+    if writer:  # before printing: the reader of the pipe may be gone
         try:
             writer.refuse_what_is_not_committed()
             kept.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
         except OSError as error:
-            print(f"The rows are not kept: {error}", file=sys.stderr)
+            print(f"The rows were not saved: {error}", file=sys.stderr)
             unkept = True
     rows = scaling.completed(scaling.judged(rows))
     write_tables(scaling_tables.build_tables(rows), form)
@@ -475,12 +537,12 @@ def scale(
 
 
 def counts(option: str, text: str, most: int, kind: str) -> list[int]:
-    """The numbers in '1,2,8', in order; those that there are not are bad input."""
+    """The numbers in '1,2,8', sorted. A number larger than what the machine has is bad input."""
     from gpu_cookbook.scaling import amount
 
     found = set()
     if not most and text != "0":
-        fail(f"There are no {kind}s here: leave {option} out.")
+        fail(f"This machine has no {kind}s: omit {option}.")
     example = f" For example {option} {','.join(map(str, sorted({1, most})))}."
     for word in text.split(","):
         if not word.strip().isdecimal():
@@ -503,14 +565,14 @@ def write_tables(found: Sequence[Any], form: TableFormat) -> None:
 
 
 def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequence[str] | None) -> Any:
-    """Where the results are kept, if they are."""
+    """The writer that stores the results, or None."""
     if not save:
         if machine_name or resume:
-            fail("--machine and --resume belong to --save: gpu-cookbook compare --save …")
+            fail("--machine and --resume only work with --save: gpu-cookbook compare --save …")
         return None
     if sizes:
-        fail("--save keeps the headline sizes only, which the suite in benchmarks/ has: leave --size out.")
-    from gpu_cookbook.store import asv_files as store  # asv takes longer to import than 'list' may
+        fail("--save stores only the published sizes, which the suite in benchmarks/ has: omit --size.")
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     try:
         return store.Writer(store.Store(), machine_name, resume)
@@ -519,7 +581,7 @@ def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequen
 
 
 def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
-    """The comparison as text; a table as wide and in as many colours as the console ``out``."""
+    """The comparison as text; a table is as wide as the console ``out`` and has its colours."""
     from gpu_cookbook.render import html_page, tables, text  # more imports than 'list' can afford
 
     if form is TableFormat.table:
@@ -534,7 +596,7 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
 
 
 def cannot_write(path: Path, error: OSError) -> str:
-    return f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+    return f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
 
 
 def warn_of_others() -> None:
@@ -543,8 +605,8 @@ def warn_of_others() -> None:
         print(f"Other programs keep {busy:.1f} cores busy: CPU timings will be inflated.", file=sys.stderr)
 
 
-def sizes_of(workload: str, words: Sequence[str] | None) -> list[Size]:
-    """The sizes that the words name, or those that suit this machine; in order."""
+def sizes_of(workload: str, words: Sequence[str] | None) -> list[int]:
+    """The sizes that the words name, or the published ones that suit this machine; sorted."""
     if not words:
         return list(catalogue.default_sizes(workload))
     known = catalogue.workload_module(workload).SIZES
@@ -554,13 +616,13 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Size]:
         size = int(match[1]) ** min(int(match[2] or 1), 64) if match else 0
         if not 0 < size < 2**63:
             examples = ", ".join(map(str, known))
-            fail(f"'{word}' is an invalid size: expected a positive integer, such as {examples}, 1_000_000 or 2**28.")
+            fail(f"'{word}' is not a valid size: expected a positive integer such as {examples}, 1_000_000 or 2**28.")
         sizes.add(size)
     return sorted(sizes)
 
 
 def leave(results: Sequence[Result], interrupted: bool, strict: bool = False) -> None:
-    """Ends with the exit code that the results ask for, after a line of totals on standard error.
+    """Print a line of totals on standard error and exit with the code that the results call for.
 
     ``strict``: a recipe of this environment that was skipped counts as a failure."""
     counts = Counter(each.status for each in results)

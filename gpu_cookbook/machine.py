@@ -1,4 +1,4 @@
-"""What this machine has, seen without importing any framework."""
+"""What this machine has, determined without importing any framework."""
 
 import contextlib
 import importlib.metadata
@@ -6,13 +6,18 @@ import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pynvml
+
+if TYPE_CHECKING:  # the catalogue imports this module
+    from gpu_cookbook.catalogue import Recipe
 
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
@@ -43,7 +48,7 @@ class Nvidia:
 
 
 @cache
-def nvidia():
+def nvidia() -> Nvidia | None:
     """The NVIDIA driver and GPUs, or None. CUDA_VISIBLE_DEVICES is respected."""
     try:
         pynvml.nvmlInit()
@@ -64,8 +69,8 @@ def nvidia():
     return Nvidia(_text(pynvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), tuple(gpus))
 
 
-def _visible(count):
-    """The indices that CUDA_VISIBLE_DEVICES leaves; as in CUDA, the first unknown one ends the list."""
+def _visible(count: int) -> list[int]:
+    """The GPU indices that CUDA_VISIBLE_DEVICES allows; as in CUDA, the first unknown one ends the list."""
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if setting is None:
         return list(range(count))
@@ -84,36 +89,37 @@ def _visible(count):
     return indices
 
 
-def _memory(handle):
+def _memory(handle: Any) -> Any:
     try:
         return pynvml.nvmlDeviceGetMemoryInfo(handle)
-    except pynvml.NVMLError_NotSupported:  # GB10 and the like: the GPU's memory is the machine's
+    except pynvml.NVMLError_NotSupported:  # GB10 and similar: the GPU uses the machine's memory
         memory = psutil.virtual_memory()
         return SimpleNamespace(total=memory.total, used=memory.used, free=memory.available)
 
 
-def _text(value):
+def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def gpus():
-    return nvidia().gpus if nvidia() else ()
+def gpus() -> tuple[Gpu, ...]:
+    found = nvidia()
+    return found.gpus if found else ()
 
 
-def is_gpu(device):
-    """Whether a device of this name is, or is made of, the NVIDIA GPUs here."""
-    return bool(device) and any(gpu.name in device for gpu in gpus())
+def is_gpu(device: str | None) -> bool:
+    """Whether this name stands for one or several of the NVIDIA GPUs here."""
+    return device is not None and any(gpu.name in device for gpu in gpus())
 
 
-def device_memory():
-    """[(used, free)] bytes of each visible NVIDIA GPU, whoever uses them."""
+def device_memory() -> list[tuple[int, int]]:
+    """[(used, free)] in bytes for each visible NVIDIA GPU, whoever uses them."""
     infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
     return [(info.used, info.free) for info in infos]
 
 
-def processes_on_gpus():
-    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: who computes there, us included; []
-    where NVML does not tell."""
+def processes_on_gpus() -> list[list[str]]:
+    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: the processes that compute there, including
+    ours; [] if NVML does not report them."""
     found = []
     for gpu in gpus():
         processes = []
@@ -128,25 +134,25 @@ def processes_on_gpus():
     return found
 
 
-def _program_of(pid):
+def _program_of(pid: int) -> str:
     try:
         return psutil.Process(pid).name()
     except psutil.Error:  # of another container, or just ended
         return "unknown here"
 
 
-def host_memory_free():
-    """Bytes that can be taken before the machine swaps or kills."""
+def host_memory_free() -> int:
+    """Bytes that can be allocated before the machine starts to swap or to kill processes."""
     return psutil.virtual_memory().available
 
 
-def cores_in_use():
+def cores_in_use() -> float:
     """How many cores other programs keep busy, over one second."""
     return sum(psutil.cpu_percent(1.0, percpu=True)) / 100
 
 
 @cache
-def processor():
+def processor() -> str:
     """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
@@ -156,36 +162,36 @@ def processor():
     return f"{name}, {len(os.sched_getaffinity(0))} cores"
 
 
-def installed(package):
+def installed(package: str) -> bool:
     """Whether a top-level module can be imported, without importing it."""
     return importlib.util.find_spec(package) is not None
 
 
 @cache
-def versions(packages):
+def versions(packages: tuple[str, ...]) -> str:
     """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
     return ", ".join(dict.fromkeys(filter(None, [python_version(), *map(distributions, sorted(packages))])))
 
 
-def python_version():
+def python_version() -> str:
     return f"Python {platform.python_version()}"
 
 
 @cache
-def distributions(module):
-    """'cupy-cuda13x 14.2.0': what this top-level module was installed by; '' if nothing."""
+def distributions(module: str) -> str:
+    """'cupy-cuda13x 14.2.0': the distribution that installed this top-level module; '' if there is none."""
     names = sorted(set(_packages_distributions().get(module, ())))
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 
 @cache
-def _packages_distributions():
+def _packages_distributions() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
 
 
 @cache
-def clock():
-    """The first NVIDIA GPU's highest clocks: 'SM up to 1,980 MHz, memory 3,201 MHz'. It chooses its clock by itself."""
+def clock() -> str:
+    """'SM up to 1,980 MHz, memory 3,201 MHz': the highest clocks of the first NVIDIA GPU, which chooses its own."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
     core, memory = (
         pynvml.nvmlDeviceGetMaxClockInfo(handle, kind) for kind in (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)
@@ -194,9 +200,9 @@ def clock():
 
 
 @cache
-def program(name):
-    """The path of a program, or None. nvcc is also looked for where CUDA puts it: a shell that lacks it on PATH is
-    common, and gpu-cookbook adds the folder for the recipes that it starts."""
+def program(name: str) -> str | None:
+    """The path of a program, or None. nvcc is also searched for where CUDA installs it, because it is often missing
+    from PATH, and gpu-cookbook adds its folder to PATH for the recipes that it starts."""
     found = shutil.which(name)
     if not found and name == "nvcc":
         for folder in cuda_folders():
@@ -204,28 +210,28 @@ def program(name):
     return found
 
 
-def cuda_folders():
-    """Where a CUDA toolkit may be, the most explicit first."""
+def cuda_folders() -> list[Path]:
+    """Folders in which a CUDA toolkit may be, the most explicit first."""
     named = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
     return [Path(folder) for folder in [*named, "/usr/local/cuda"] if folder]
 
 
 @cache
-def opencl_drivers():
-    """The OpenCL drivers (ICD files) that a program here will be offered, as paths."""
+def opencl_drivers() -> tuple[Path, ...]:
+    """The paths of the OpenCL drivers (ICD files) that a program on this machine will find."""
     folders = [Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")]
-    spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its own beside PyOpenCL's loader
+    spec = importlib.util.find_spec("pyopencl")  # PoCL's wheel puts its ICD file beside PyOpenCL's loader
     if spec and spec.origin:
         folders.append(Path(spec.origin).parent / ".libs")
     return tuple(icd for folder in folders for icd in ([folder] if folder.is_file() else sorted(folder.glob("*.icd"))))
 
 
-def obstacle(recipe):
+def obstacle(recipe: "Recipe") -> str | None:
     """Why this recipe cannot run here, in one line, or None."""
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
     if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
-        return "needs an NVIDIA GPU, and none is found here"
+        return "needs an NVIDIA GPU, but this machine has none"
     if missing(recipe):
         return missing(recipe)
     if recipe.needs and not program(recipe.needs):
@@ -235,13 +241,13 @@ def obstacle(recipe):
     return None
 
 
-def missing(recipe):
+def missing(recipe: "Recipe") -> str | None:
     """Which of its packages are not installed, and how to install them, or None."""
     packages = [package for package in recipe.packages if not installed(package)]
     return f"{', '.join(packages)} not installed: {install_command(recipe)}" if packages else None
 
 
-def install_command(recipe):
+def install_command(recipe: "Recipe") -> str:
     """The recipe's Install line, adapted to the CUDA version that this machine supports."""
     return for_cuda(recipe.install, newest_cuda(nvidia()))
 

@@ -1,18 +1,19 @@
-"""A result is one recipe, at one size, on one device: what was measured of it, and what follows from it and its
-neighbours. Everything that measures, stores or shows results shares these types; nothing else knows their keys."""
+"""A result is one recipe, at one size, on one device: what was measured, and what is derived from it and from others.
+Everything that measures, stores or shows results shares these types; nothing else knows their keys."""
 
 import dataclasses
 import enum
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import quantiles
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
 
-NOISY = 0.2  # the middle half of the samples is wider than this share of the median
-READ_LIMIT = 1.5  # a copy's bandwidth is half reads; reading alone reached 1.08 of it on an H200 (subset_mean, PyCUDA)
+NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
+# Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
+READ_LIMIT = 1.5
 
 
 class Status(enum.StrEnum):
@@ -28,7 +29,7 @@ WRONG = (Status.FAILED, Status.REFUSED)
 
 
 class Metric(enum.StrEnum):
-    """One number of a result. docs/how-we-measure.md says how each is taken."""
+    """One number of a result. docs/how-we-measure.md says how each is measured."""
 
     RESIDENT = "resident"
     PREPARED = "prepared"
@@ -53,12 +54,13 @@ KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in
 }
 
 Size = int | tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: the median of the samples, and how they spread. Every other part is None where it is not
-    known; ``samples`` are there only in the process that measured and its parent."""
+    """Seconds of one call: the median of the samples, and how they spread. Every other part is None if it is not
+    known; ``samples`` are there only in the process that measured them and in its parent."""
 
     median: float
     q1: float | None = None
@@ -79,12 +81,12 @@ class Timing:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 99 % interval of the median; None where asv had too few samples for a finite one."""
+        """The 99 % interval of the median; None if asv had too few samples for a finite one."""
         return self.ci99 if self.ci99 and all(map(math.isfinite, self.ci99)) else None
 
     @property
     def noisy(self) -> bool:
-        """Whether the samples spread too widely. Where no spread is known, it is False."""
+        """Whether the samples spread too widely. False if no spread is known."""
         return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
 
 
@@ -100,14 +102,14 @@ class FirstResult:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Those that are known, in order."""
+        """The parts that are known, in order."""
         known = {"import": self.imports, "setup": self.setup, "call": self.call, "download": self.download}
         return {name: seconds for name, seconds in known.items() if seconds is not None}
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What a call makes of its device: billions a second, from the device's own time where there is one."""
+    """How well a call uses its device, in billions per second; from the device's own time if there is one."""
 
     operations: float
     bandwidth: float | None = None  # GB/s that must move; None where nothing must
@@ -116,7 +118,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Crossing:
-    """From which size on a technique beats NumPy."""
+    """The size from which a technique is faster than NumPy."""
 
     size: int | None  # None: not even at the largest measured one
     measured_to: int
@@ -125,7 +127,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured of a device before anything runs on it; or why that failed, which costs its results only."""
+    """What was measured of a device before recipes run on it; or why that failed, and then only its results fail."""
 
     device: str | None = None
     copy_bandwidth: float | None = None  # GB/s
@@ -150,7 +152,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """See the module. What is not known is None, or missing from ``timings``."""
+    """What is not known is None, or missing from ``timings``."""
 
     workload: str
     technique: str
@@ -179,7 +181,7 @@ class Result:
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
-        """A result of a recipe of which nothing is measured yet."""
+        """A result of a recipe, of which nothing has been measured yet."""
         return cls(
             workload=recipe.workload,
             technique=recipe.technique,
@@ -206,7 +208,7 @@ class Result:
 
     @property
     def is_numpy(self) -> bool:
-        """Whether it is what the others are compared with."""
+        """Whether it is NumPy's, with which the others are compared."""
         return self.technique == "numpy"
 
     @property
@@ -215,7 +217,7 @@ class Result:
 
     @property
     def stored(self) -> Origin:
-        """Where it comes from; only what was measured just now comes from nowhere."""
+        """The origin of a stored result; one that was measured just now has none."""
         assert self.origin is not None
         return self.origin
 
@@ -226,17 +228,17 @@ class Result:
 
     @property
     def place(self) -> str:
-        """Where it ran, in a word: CPU, or the device's name."""
+        """Where it ran: CPU, or the name of the device."""
         return "CPU" if self.device and "core" in self.device else self.device or ""
 
     def value(self, metric: Metric) -> float | None:
-        """Seconds, bytes or GB/s; None where it is not known or went wrong."""
+        """Seconds, bytes or GB/s; None if it is not known or the result went wrong."""
         if not self.ok:
             return None
         if metric in self.timings:
             return self.timings[metric].median
         if metric == Metric.FIRST:
-            return self.first and self.first.total
+            return self.first.total if self.first else None
         if metric == Metric.MEMORY:
             return self.peak_memory
         return self.rates.bandwidth if metric == Metric.BANDWIDTH and self.rates else None
@@ -245,14 +247,19 @@ class Result:
         return metric in self.timings and self.timings[metric].noisy
 
     def timed_by(self, metric: Metric) -> Metric:
-        """What ranks a metric, the less the better: a bandwidth comes from a time."""
+        """The metric that ranks this one, less being better: a bandwidth is derived from a time."""
         if metric != Metric.BANDWIDTH:
             return metric
         return Metric.DEVICE if Metric.DEVICE in self.timings else Metric.RESIDENT
 
+    def order(self, metric: Metric) -> float:
+        """What sorts results by a metric, the best first; infinite if it is not known."""
+        value = self.value(self.timed_by(metric))
+        return math.inf if value is None else value
+
     @property
     def memory_bound(self) -> bool:
-        """Whether the memory, not the arithmetic, is what takes the time: at most one operation for each byte."""
+        """Whether memory takes the time, and not arithmetic: at most one operation per byte."""
         workload = catalogue.workload_module(self.workload)
         return workload.bytes_moved(self.size) >= workload.operations(self.size)
 
@@ -261,7 +268,7 @@ class Result:
 
 
 def judged(result: Result) -> Result:
-    """With its rates; refused, where no device can be that fast."""
+    """The result with its rates; refused if no device can be that fast."""
     if not result.ok or not result.timings.keys() & {Metric.DEVICE, Metric.RESIDENT}:
         return result
     workload = catalogue.workload_module(result.workload)
@@ -271,7 +278,7 @@ def judged(result: Result) -> Result:
     if not moved:
         return replace(result, rates=rates)
     bandwidth, share, limit = moved / best / 1e9, None, result.copy_bandwidth
-    # What fits into the cache is not limited by the memory: its share of the memory's bandwidth says nothing.
+    # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
     if limit and result.cache_bytes is not None and moved > 2 * result.cache_bytes:
         share = 100 * bandwidth / limit
         if bandwidth > READ_LIMIT * limit:
@@ -284,8 +291,8 @@ def judged(result: Result) -> Result:
 
 
 def completed(results: Iterable[Result]) -> list[Result]:
-    """The results with their speedups over NumPy in the same environment, and the size from which each technique beats
-    it."""
+    """The results with their speedups over NumPy in the same environment, and the size from which each technique is
+    faster than NumPy."""
     results = list(results)
     numpy = {
         (each.workload, each.environment, each.size): base
@@ -300,8 +307,9 @@ def completed(results: Iterable[Result]) -> list[Result]:
         found.append(replace(each, speedups=speedups))
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
     for each in found:
-        for metric, speedup in each.speedups.items():
-            points.setdefault((*_series(each), metric), []).append((each.size, speedup))
+        if isinstance(each.size, int):
+            for metric, speedup in each.speedups.items():
+                points.setdefault((*_series(each), metric), []).append((each.size, speedup))
     crossings = {key: _crossing(sorted(those)) for key, those in points.items()}
     return [
         each
@@ -319,7 +327,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
 
 
 def _series(result: Result) -> tuple[str, str, str]:
-    """What its results at other sizes share with it."""
+    """What identifies the results of the same recipe at other sizes."""
     return result.workload, result.environment, result.technique
 
 
@@ -328,10 +336,10 @@ def _crossing(points: Sequence[tuple[int, float]]) -> Crossing:
 
 
 def crossing(points: Sequence[tuple[int, float]]) -> int | None:
-    """The size from which the speedup stays above 1, of (size, speedup) points in order of size; None if it never is.
+    """The size from which the speedup stays above 1, of (size, speedup) points sorted by size; None if there is none.
 
-    Between two measured sizes the speedup is taken to be a straight line in logarithms. The smallest size, where the
-    speedup is above 1 at every one.
+    Between two measured sizes, the logarithm of the speedup is interpolated linearly over the logarithm of the size. If
+    the speedup is above 1 at every size, the result is the smallest size.
     """
     lost = [i for i, (_, speedup) in enumerate(points) if speedup <= 1]
     if not lost:
@@ -355,37 +363,37 @@ def tied(one: Result, other: Result, metric: Metric) -> bool:
 
 
 class Rank(enum.StrEnum):
-    """The first of a lane at one size; several where they tie."""
+    """The first of a lane at one size, or several that tie."""
 
     BEST = "best"
     TIE = "tie"
 
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
-    """{technique: its rank} among the results of one workload and size: each lane has its own."""
+    """{technique: its rank} among the results of one workload and size, ranked separately for each lane."""
     results = list(results)
     lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
     several = len({each.lane for each in results}) > 1
     found: dict[str, Rank] = {}
     for lane in lanes:
         if several and all(each.is_numpy for each in lane):
-            continue  # it is there to compare with: alone in its lane, it is not the best of it
-        best = min(lane, key=lambda each: each.value(each.timed_by(metric)))
+            continue  # NumPy is only there for comparison: alone in its lane, it is not the best of it
+        best = min(lane, key=lambda each: each.order(metric))
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]
         found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
     return found
 
 
-def grouped(each: Iterable[Any], key: Any) -> list[list[Any]]:
-    """Lists of those that share key(one), in the order in which the keys come first."""
-    groups: dict[Any, list[Any]] = {}
+def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Lists of the items that share key(item), in the order in which the keys first appear."""
+    groups: dict[Hashable, list[T]] = {}
     for one in each:
         groups.setdefault(key(one), []).append(one)
     return list(groups.values())
 
 
 def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
-    """Those of this lane, and NumPy's, which all others are compared with; all where no lane is named."""
+    """The results of this lane plus NumPy's, with which all are compared; every result if no lane is named."""
     return [each for each in results if lane in (None, each.lane) or each.is_numpy]
 
 
@@ -393,7 +401,7 @@ def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
 
 
 def record(result: Result) -> dict[str, Any]:
-    """One flat row with the units in the names, as CSV and JSON have it; only what is known."""
+    """One flat row with the units in the names, for CSV and JSON; only what is known."""
     row: dict[str, Any] = {
         "workload": result.workload,
         "technique": result.technique,
@@ -448,7 +456,7 @@ def origin_record(result: Result | None) -> dict[str, Any]:
 
 
 def stored_record(result: Result) -> dict[str, Any]:
-    """All that a stored result has but for its metrics: see metric_record()."""
+    """Everything about a stored result except its metrics, for which see metric_record()."""
     return origin_record(result) | {
         "date": result.origin and result.origin.date,
         "device": result.device,
@@ -470,7 +478,7 @@ def stored_record(result: Result) -> dict[str, Any]:
 
 
 def metric_record(result: Result | None, metric: Metric) -> dict[str, Any]:
-    """The value of one metric and, of a timed one, its spread."""
+    """The value of one metric, and its spread if it is timed."""
     row: dict[str, Any] = {f"value_{UNITS[metric]}": result.value(metric) if result else None}
     if metric in TIMED:
         timing = result.timings.get(metric) if result else None

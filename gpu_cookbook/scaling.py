@@ -1,5 +1,6 @@
 """A row of ``gpu-cookbook scale``: one recipe of random_subset_mean on a number of workers, cores or GPUs, at one size.
-Strong scaling: all workers share one array. Weak scaling: each worker has a whole one. And what follows from rows."""
+Strong scaling: all workers share one array. Weak scaling: each worker has an array of its own. Here is also what is
+derived from several rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,57 +10,62 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.results import Origin, Status, Timing, grouped
 
 WORKLOAD = "random_subset_mean"
-STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, which cost what the engine costs
-MaybeNone = Any  # of a type: None where nothing ran or was measured. Whoever reads a measured row need not ask
-SAME = 1e-12  # of the mean: so near are two answers for the same samples, whatever the order in which they were added
+STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
+SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
 class ScaleError(Exception):
-    """What was asked for cannot be run here; the message says why and what to do."""
+    """The request cannot be run here; the message says why and what to do."""
 
 
 class BadInput(ScaleError):
-    """What was asked for makes no sense on any machine."""
+    """The request makes no sense on any machine."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that an engine takes by itself; None where it is lost in the noise, or where there is no such thing."""
+    """Seconds that an engine takes by itself; None if they are lost in the noise, or if they do not apply."""
 
     round: float | None  # of one empty task on each worker
-    task: float | None = None  # of one task more
-    byte: float | None = None  # of one byte more that goes to a task
+    task: float | None = None  # of one more task
+    byte: float | None = None  # of one more byte that is sent to a task
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How a row compares with the same recipe on the fewest workers."""
+
+    speedup: float
+    efficiency: float
+    base_workers: int
+    base_stale: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """See the module. ``mode`` and what belongs to the array are None where nothing ran."""
+    """If nothing ran, ``mode`` is None, and ``workers`` and what belongs to the array are 0."""
 
     technique: str
     framework: str
     lane: str
     engine: str | None
-    kind: str  # core, GPU, or worker of an engine that ran already
-    workers: int | MaybeNone
+    kind: str  # core, GPU, or worker of an engine that was already running
+    workers: int
     status: Status
     reason: str | None = None
     mode: str | None = None
-    size: int | MaybeNone = None
-    rows: int | MaybeNone = None
-    columns: int | MaybeNone = None
-    chunk: int | MaybeNone = None
-    time: Timing | MaybeNone = None  # until the mean is on the host
-    mean: float | MaybeNone = None
-    lost: int | MaybeNone = None  # workers that were lost meanwhile
-    start_s: float | MaybeNone = None  # seconds until the engine had started
-    cost: Cost | MaybeNone = None  # of mode empty
-    shared_samples: bool = False  # averages the samples that the tuned lane shares
-    speedup: float | MaybeNone = None  # over the same recipe on the fewest workers, see completed()
-    efficiency: float | MaybeNone = None
-    base_workers: int | MaybeNone = None
-    base_stale: bool = False
-    error: float | MaybeNone = None  # of the mean: its distance from 11, the mean of infinitely many
-    origin: Origin | MaybeNone = None
+    size: int = 0
+    rows: int = 0
+    columns: int = 0
+    chunk: int = 0
+    time: Timing | None = None  # until the mean is on the host
+    mean: float | None = None
+    lost: int | None = None  # workers that were lost during the run
+    start_s: float | None = None  # seconds until the engine had started
+    cost: Cost | None = None  # of mode empty
+    shared_samples: bool = False  # whether it averages the samples that the tuned lane shares
+    gain: Gain | None = None  # see completed()
+    origin: Origin | None = None
 
     @property
     def ok(self) -> bool:
@@ -67,7 +73,7 @@ class Row:
 
     @property
     def measured(self) -> bool:
-        """Whether it has a time."""
+        """Whether it has a time and a mean."""
         return self.ok and self.mode != EMPTY
 
     @property
@@ -75,7 +81,30 @@ class Row:
         return self.origin is not None and self.origin.stale
 
     @property
-    def run(self) -> tuple[str, str, int | None]:
+    def timing(self) -> Timing:
+        """The time of a row that was measured."""
+        assert self.time is not None
+        return self.time
+
+    @property
+    def answer(self) -> float:
+        """The mean of a row that was measured."""
+        assert self.mean is not None
+        return self.mean
+
+    @property
+    def error(self) -> float:
+        """The distance of the mean from 11, the mean of infinitely many samples."""
+        return abs(self.answer - 11)
+
+    @property
+    def gained(self) -> Gain:
+        """The gain of a row that was measured, once the rows are completed."""
+        assert self.gain is not None
+        return self.gain
+
+    @property
+    def run(self) -> tuple[str, str, int]:
         return self.technique, self.kind, self.workers
 
     @property
@@ -84,12 +113,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The technique, and its chunks where they are not the workload's own."""
+        """The technique, and the size of its chunks if it is not the workload's own."""
         own = catalogue.workload_module(WORKLOAD).chunk(self.size)
         return self.technique if self.chunk == own else f"{self.technique}, chunks of {self.chunk:,}"
 
     def same_work(self, other: "Row") -> bool:
-        """Whether they may be compared: the same recipe, array and kind of worker."""
+        """Whether the two can be compared: the same recipe, array and kind of worker."""
         return (self.technique, self.kind, self.size, self.chunk) == (
             other.technique,
             other.kind,
@@ -98,30 +127,31 @@ class Row:
         )
 
 
-def amount(workers: int | None, kind: str) -> str:
-    """'1 core', '4 GPUs'; '' where nothing ran."""
+def amount(workers: int, kind: str) -> str:
+    """'1 core', '4 GPUs', or '' if nothing ran."""
     return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
 
 
-# ---- What follows from several.
+# ---- What is derived from several rows.
 
 
 def judged(rows: Iterable[Row]) -> list[Row]:
-    """The rows; failed are those of the tuned lane whose mean is not that of the others, since they average the same
-    samples. The mean that more than half have is taken for right; where there is none, none of them is."""
+    """The rows. A tuned recipe whose mean differs from the others' has failed, because those that share their samples
+    must have the same mean. The one that more than half of them have is taken to be correct; if there is none, all
+    of them have failed."""
     rows = list(rows)
     faults: dict[int, str] = {}
     comparable = [row for row in rows if row.measured and row.shared_samples]
     for mine in grouped(comparable, lambda row: (row.rows, row.columns)):
-        means = sorted(row.mean for row in mine)
-        middle = means[len(means) // 2]  # is one of them, if more than half are the same
+        means = sorted(row.answer for row in mine)
+        middle = means[len(means) // 2]  # if more than half are equal, the middle one is one of them
         if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
-            fault = f"the tuned lane has means from {means[0]!r} to {means[-1]!r}, and none that more than half have"
+            fault = f"the tuned recipes have means from {means[0]!r} to {means[-1]!r}, and no value has a majority"
             wrong = mine
         else:
-            fault = f"the others of the tuned lane have the mean {middle!r}"
-            wrong = [row for row in mine if not alike(row.mean, middle)]
-        faults |= {id(row): f"{row.mean!r}, where {fault}" for row in wrong}
+            fault = f"the other tuned recipes have {middle!r}"
+            wrong = [row for row in mine if not alike(row.answer, middle)]
+        faults |= {id(row): f"the mean is {row.mean!r}, but {fault}" for row in wrong}
     return [replace(row, status=Status.FAILED, reason=faults[id(row)]) if id(row) in faults else row for row in rows]
 
 
@@ -131,12 +161,12 @@ def alike(mean: float, other: float) -> bool:
 
 def tied(one: Row, other: Row) -> bool:
     """Whether the middle halves of their samples overlap."""
-    mine, others = one.time.quartiles, other.time.quartiles
-    return bool(mine and others and mine[0] <= others[1] and others[0] <= mine[1])
+    halves, others = one.timing.quartiles, other.timing.quartiles
+    return halves is not None and others is not None and halves[0] <= others[1] and others[0] <= halves[1]
 
 
 def completed(rows: Iterable[Row]) -> list[Row]:
-    """The rows with speedup and efficiency over the same recipe on the fewest workers, and the mean's error."""
+    """The rows with their gain over the same recipe on the fewest workers."""
     rows = list(rows)
     measured = [row for row in rows if row.measured]
 
@@ -144,75 +174,63 @@ def completed(rows: Iterable[Row]) -> list[Row]:
         if not row.measured:
             return row
         base = min(
-            # A single worker's own share is the whole: one row for both modes.
+            # With one worker both modes are the same problem, so one row serves both.
             (other for other in measured if other.same_work(row) and (other.mode == row.mode or other.workers == 1)),
             key=lambda other: other.workers,
         )
         more = row.workers / base.workers
-        speedup = (more if row.mode == WEAK else 1) * base.time.median / row.time.median
-        return replace(
-            row,
-            speedup=speedup,
-            efficiency=speedup / more,
-            base_workers=base.workers,
-            base_stale=base.stale,
-            error=abs(row.mean - 11),
-        )
+        speedup = (more if row.mode == WEAK else 1) * base.timing.median / row.timing.median
+        return replace(row, gain=Gain(speedup, speedup / more, base.workers, base.stale))
 
     return [complete(row) for row in rows]
 
 
 def of_mode(rows: Iterable[Row], mode: str, size: int) -> list[Row]:
-    """The rows of a mode and size. Of weak scaling, what one worker did of the same work is one of them."""
+    """The rows of one mode and size. Weak scaling includes the strong row of one worker, which is the same problem."""
     rows = list(rows)
     mine = [row for row in rows if (row.mode, row.size) == (mode, size)]
     ones = [row for row in rows if mode == WEAK and (row.mode, row.workers) == (STRONG, 1)]
     return mine + [one for one in ones if any(one.same_work(row) for row in mine)]
 
 
-# ---- As plain data: what JSON has, and benchmarks/results/scale.jsonl.
+# ---- As plain data, for JSON and for benchmarks/results/scale.jsonl.
 
 
 def record(row: Row) -> dict[str, Any]:
-    """One flat row with the units in the names; only what is known, but for what every row has."""
+    """One flat row with the units in the names; only what is known, except for what every row has."""
     data: dict[str, Any] = {
         "technique": row.technique,
         "framework": row.framework,
         "lane": row.lane,
         "engine": row.engine,
         "kind": row.kind,
-        "workers": row.workers,
+        "workers": row.workers or None,
         "mode": row.mode,
         "status": str(row.status),
         "reason": row.reason,
     }
-    optional: dict[str, Any] = {
-        "size": row.size,
-        "rows": row.rows,
-        "columns": row.columns,
-        "chunk": row.chunk,
-        "time_s": row.time and row.time.median,
-        "q1_s": row.time and row.time.q1,
-        "q3_s": row.time and row.time.q3,
-        "samples": row.time and row.time.count,
-        "mean": row.mean,
-        "lost": row.lost,
-        "start_s": row.start_s,
-        "speedup_x": row.speedup,
-        "efficiency": row.efficiency,
-        "base_workers": row.base_workers,
-        "error": row.error,
+    optional: dict[str, float | str | None] = {
+        "size": row.size or None,
+        "rows": row.rows or None,
+        "columns": row.columns or None,
+        "chunk": row.chunk or None,
     }
+    if row.time:
+        optional |= {"time_s": row.time.median, "q1_s": row.time.q1, "q3_s": row.time.q3, "samples": row.time.count}
+    optional |= {"mean": row.mean, "lost": row.lost, "start_s": row.start_s}
+    if row.gain:
+        optional |= {"speedup_x": row.gain.speedup, "efficiency": row.gain.efficiency}
+        optional |= {"base_workers": row.gain.base_workers, "error": row.error}
     if row.cost:
         data |= {"round_s": row.cost.round, "task_s": row.cost.task, "byte_s": row.cost.byte}
     if row.origin:
         optional |= {"machine": row.origin.machine, "commit": row.origin.commit, "date": row.origin.date}
-        optional |= {"stale": row.stale, "base_stale": row.base_stale}
+        optional |= {"stale": row.stale, "base_stale": row.gain is not None and row.gain.base_stale}
     return data | {key: value for key, value in optional.items() if value is not None}
 
 
 def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
-    """The Row that record() wrote, before anything followed from it; ValueError where something is missing."""
+    """The Row that record() wrote, without what is derived from several; ValueError if something is missing."""
     wanted = ["technique", "framework", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
     if data.get("mode") != EMPTY:
         wanted += ["size", "rows", "columns", "chunk"]
@@ -226,7 +244,20 @@ def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
     parts: dict[str, Any] = {key: data[key] for key in wanted[:7]}
     parts |= {key: data.get(key) for key in ("size", "rows", "columns", "chunk", "mean", "lost", "start_s")}
     return Row(
-        **parts,
+        technique=data["technique"],
+        framework=data["framework"],
+        lane=data["lane"],
+        engine=data["engine"],
+        kind=data["kind"],
+        workers=data["workers"] or 0,
+        mode=data["mode"],
+        size=data.get("size", 0),
+        rows=data.get("rows", 0),
+        columns=data.get("columns", 0),
+        chunk=data.get("chunk", 0),
+        mean=data.get("mean"),
+        lost=data.get("lost"),
+        start_s=data.get("start_s"),
         status=Status(data["status"]),
         reason=data["reason"],
         time=Timing(data["time_s"], data["q1_s"], data["q3_s"], data.get("samples")) if measured else None,

@@ -1,4 +1,4 @@
-"""A recipe as one file that stands alone: what `gpu-cookbook show` prints."""
+"""A recipe as one self-contained file, as `gpu-cookbook show` prints it."""
 
 import ast
 from pathlib import Path
@@ -7,16 +7,18 @@ from gpu_cookbook.catalogue import Recipe, kernel_readings
 
 
 class CannotInline(ValueError):
-    """A kernel that cannot be written into a Python file as it is."""
+    """A kernel that cannot be embedded in a Python file as it is."""
 
 
 def script(recipe: Recipe) -> str:
-    """The recipe's text with each kernel that it reads from kernels/ in the place of the reading. Nothing else
-    changes, but for the import of Path, which goes when nothing needs it any more."""
+    """The recipe's source, in which each kernel replaces the expression that reads it from kernels/. Nothing else
+    changes, except that the import of Path is removed if nothing else needs it."""
     text = recipe.path.read_text(encoding="utf-8")
     tree = ast.parse(text, str(recipe.path))
-    readings = {node: _kernel(node, recipe.path) for node in kernel_readings(tree)}
-    changes = [(node, _literal(kernel)) for node, kernel in readings.items()]
+    readings = kernel_readings(tree)
+    changes: list[tuple[ast.expr | ast.stmt, str | None]] = [
+        (node, _literal(_kernel(name, recipe.path))) for node, name in readings.items()
+    ]
     inside = {id(part) for node in readings for part in ast.walk(node)}
     path_is_used = any(isinstance(n, ast.Name) and n.id == "Path" and id(n) not in inside for n in ast.walk(tree))
     if readings and not path_is_used:
@@ -24,9 +26,9 @@ def script(recipe: Recipe) -> str:
 
     lines = text.splitlines(keepends=True)
     for node, new in sorted(changes, key=lambda change: change[0].lineno, reverse=True):
-        first, last = node.lineno - 1, node.end_lineno - 1
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         if new is None:
-            # Nothing but standard imports stood here: without them the empty line after them goes too.
+            # It was the only standard import: remove the empty line after it too.
             alone = not lines[first - 1].strip() and last + 1 < len(lines) and not lines[last + 1].strip()
             del lines[first : last + 1 + alone]
         else:
@@ -36,12 +38,12 @@ def script(recipe: Recipe) -> str:
     return "".join(lines)
 
 
-def _kernel(node: ast.Call, path: Path) -> str:
-    """The text of the file that the recipe would read, found as the recipe finds it: from its own place."""
-    file = path.parents[2] / "kernels" / node.func.value.right.value
+def _kernel(name: str, path: Path) -> str:
+    """The text of the file that the recipe reads, found in the same way: relative to the recipe."""
+    file = path.parents[2] / "kernels" / name
     text = file.read_text(encoding="utf-8")
     if '"""' in text:
-        raise CannotInline(f'{path} reads {file}, which has """ in it: it cannot stand in a Python string')
+        raise CannotInline(f'{path} reads {file}, which contains """ and so cannot be put into a Python string')
     return text
 
 

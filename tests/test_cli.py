@@ -1,6 +1,7 @@
 """The commands, run as a user runs them."""
 
 import csv
+import importlib.metadata
 import io
 import json
 import re
@@ -12,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
+from rich.console import Console
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, cli, machine
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
@@ -27,8 +29,8 @@ def cookbook(*arguments, code=0, command=(COMMAND,)):
     return done.stdout, done.stderr
 
 
-def unprobed(*arguments):
-    return cookbook(*arguments, command=UNPROBED)
+def unprobed(*arguments, code=0):
+    return cookbook(*arguments, code=code, command=UNPROBED)
 
 
 def test_help_names_every_command():
@@ -87,6 +89,34 @@ def test_tables_of_one_lane():
     assert stored("--lane", "tuned") == {row for row in every if row[1] == "tuned" or row[0] == "numpy"}
 
 
+def test_list_takes_workloads():
+    rows = json.loads(cookbook("list", "multiply", "matmul", "--json")[0])
+    assert {row["workload"] for row in rows} == {"multiply", "matmul"}
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_list_never_cuts_a_name(width, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "console", lambda: Console(highlight=False, width=width))
+    cli.list_recipes()
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= width
+    assert {recipe.technique for recipe in catalogue.recipes()} <= set(out.split())
+
+
+def test_tables_of_chosen_recipes():
+    def stored(*arguments):
+        tables = json.loads(cookbook("tables", "--format", "json", *arguments)[0])
+        return {(row["table"], row.get("workload"), row.get("technique")) for table in tables for row in table["rows"]}
+
+    chosen = stored("multiply", "-t", "cupy")
+    assert chosen == {("measured", "multiply", "numpy"), ("measured", "multiply", "cupy")}
+    assert stored("multiply") == stored("--workload", "multiply") > chosen
+
+
+def test_version():
+    assert cookbook("--version")[0] == f"gpu-cookbook {importlib.metadata.version('gpu-cookbook')}\n"
+
+
 def test_list_imports_no_framework():
     code = (
         "import sys; from gpu_cookbook.cli import app\n"
@@ -113,17 +143,27 @@ def test_show_prints_the_script():
         (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: increment, matmul, multiply"),
         (
             ["compare", "multiply", "--size", "4000O"],
-            "'4000O' is an invalid size: expected a positive integer",
+            "'4000O' is not a valid size: expected a positive integer",
         ),
-        (["compare", "multiply", "--size", "0"], "'0' is an invalid size"),
-        (["compare", "multiply", "--size", "9**99"], "'9**99' is an invalid size"),
+        (["compare", "multiply", "--size", "0"], "'0' is not a valid size"),
+        (["compare", "multiply", "--size", "9**99"], "'9**99' is not a valid size"),
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
-        (["show", "matmul", "joblib"], "No recipe for matmul with joblib"),
+        (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
         (["compare", "--format", "yaml"], "'yaml' is not one of"),
-        (["check", "-t", "torch", "--lane", "tuned"], "No recipe with torch in the tuned lane. 'gpu-cookbook list'"),
-        (["compare", "matmul", "-t", "torch", "--lane", "tuned"], "No recipe for matmul with torch in the tuned lane"),
+        (
+            ["check", "-t", "torch", "--lane", "tuned"],
+            "There is no recipe with torch in the tuned lane. 'gpu-cookbook list'",
+        ),
+        (
+            ["compare", "matmul", "-t", "torch", "--lane", "tuned"],
+            "There is no recipe for matmul with torch in the tuned lane",
+        ),
+        (["show", "matmul"], "gpu-cookbook show matmul TECHNIQUE. There are: numpy, "),
+        (["show", "nosuch"], "Unknown workload 'nosuch'."),
+        (["list", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
+        (["tables", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["tables", "--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["frobnicate"], "No such command 'frobnicate'"),
     ],
@@ -137,7 +177,7 @@ def test_bad_input_says_what_to_do(arguments, message):
 
 def test_check_says_right():
     out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")
-    assert out.count("right") == 2
+    assert out.count("correct") == 2
     assert err == "14 results: 14 ok, 0 failed, 0 refused, 0 skipped\n"
 
 
@@ -226,9 +266,15 @@ def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
 
 
 def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
-    out, _ = unprobed("compare", "matmul", "-t", "numpy", "-s", "2**28", "--format", "json")
-    (row,) = json.loads(out)
+    out, _ = unprobed("compare", "matmul", "-t", "numpy", "-s", "200", "-s", "2**28", "--format", "json")
+    fits, row = json.loads(out)
+    assert fits["status"] == "ok"
     assert row["status"] == "skipped" and "GB" in row["reason"]
+
+
+def test_a_comparison_that_skips_everything_fails():
+    _, err = unprobed("compare", "matmul", "-t", "numpy", "-s", "2**28", code=1)
+    assert "Nothing was measured: every result was skipped" in err
 
 
 @pytest.fixture

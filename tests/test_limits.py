@@ -43,7 +43,7 @@ def test_without_a_gpu_it_says_so(tmp_path):
     hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, env=hidden)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "The limits are those of an NVIDIA GPU, and there is none here.\n"
+    assert done.stderr == "The limits are those of an NVIDIA GPU, but this machine has none.\n"
 
 
 def test_a_row_whose_recipe_has_changed_is_marked():

@@ -33,34 +33,34 @@ def text_of(rows):
 
 def test_strong_scaling_is_how_much_sooner():
     _, four = completed([row(time_s=8.0), row(workers=4, time_s=2.5)])
-    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
+    assert (four.gained.speedup, four.gained.efficiency, four.gained.base_workers) == (3.2, 0.8, 1)
 
 
 def test_weak_scaling_is_how_much_more_in_a_time():
     _, four = completed([row(time_s=2.0), row(workers=4, time_s=2.5, mode=WEAK)])
-    assert (four.speedup, four.efficiency, four.base_workers) == (3.2, 0.8, 1)
+    assert (four.gained.speedup, four.gained.efficiency, four.gained.base_workers) == (3.2, 0.8, 1)
 
 
 def test_the_fewest_workers_are_the_base_where_one_is_missing():
     two, eight = completed([row(workers=2, time_s=4.0), row(workers=8, time_s=2.0)])
-    assert (two.speedup, two.efficiency) == (1, 1)
-    assert (eight.speedup, eight.efficiency, eight.base_workers) == (2, 0.5, 2)
+    assert (two.gained.speedup, two.gained.efficiency) == (1, 1)
+    assert (eight.gained.speedup, eight.gained.efficiency, eight.gained.base_workers) == (2, 0.5, 2)
 
 
 def test_weak_rows_have_no_base_in_strong_ones_of_several_workers():
     _, weak = completed([row(workers=2, time_s=4.0), row(workers=2, time_s=8.0, mode=WEAK)])
-    assert (weak.speedup, weak.efficiency, weak.base_workers) == (1, 1, 2)
+    assert (weak.gained.speedup, weak.gained.efficiency, weak.gained.base_workers) == (1, 1, 2)
 
 
 @pytest.mark.parametrize("other", [{"technique": "joblib"}, {"kind": "GPU"}, {"size": 9}, {"chunk": 9}])
 def test_another_recipe_kind_size_or_chunk_is_no_base(other):
     two, _ = completed([row(workers=2), row(**{"time_s": 9.0} | other)])
-    assert two.base_workers == 2
+    assert two.gained.base_workers == 2
 
 
 def test_a_row_that_failed_is_no_base_and_has_no_speedup():
     failed, two = completed([row(status="failed", reason="crashed"), row(workers=2)])
-    assert two.base_workers == 2 and failed.speedup is None
+    assert two.gained.base_workers == 2 and failed.gain is None
 
 
 def test_the_error_of_a_mean_is_its_distance_from_11():
@@ -110,7 +110,7 @@ def test_weak_problems_have_the_rows_of_every_worker():
     assert problems == {STRONG: (4000, 4000, 1000), WEAK: (12_000, 4000, 1000)}
 
 
-@pytest.mark.parametrize("workers", [1, None])
+@pytest.mark.parametrize("workers", [1, 0])
 def test_one_worker_or_an_unknown_number_has_no_weak_problem(workers):
     assert scale.Work(4000, weak=True).problems(workers).keys() == {STRONG}
 
@@ -152,7 +152,7 @@ def test_no_column_is_empty():
         row("dask_cuda_chunks_tuned", shared_samples=False),
         row(mode=EMPTY, cost=Cost(1e-3, None, 2e-9)),
         row(status="failed", reason="crashed"),
-        row(workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU"),
+        row(workers=0, mode=None, status="skipped", reason="needs an NVIDIA GPU"),
     ],
     ids=["weak", "tuned", "own samples", "empty", "failed", "skipped"],
 )
@@ -171,7 +171,7 @@ def test_the_table_of_weak_scaling_begins_with_one_worker():
 
 
 def test_a_skipped_recipe_has_its_reason_below():
-    skipped = row("ray_cuda", workers=None, mode=None, status="skipped", reason="needs an NVIDIA GPU")
+    skipped = row("ray_cuda", workers=0, mode=None, status="skipped", reason="needs an NVIDIA GPU")
     (table,) = built([row(), skipped, replace(skipped, technique="dask_cuda")])
     assert "ray_cuda, dask_cuda: needs an NVIDIA GPU" in [note.text for note in table.notes]
 
@@ -212,18 +212,18 @@ def behind_address(monkeypatch, technique, gpus, **behind):
 @pytest.mark.parametrize(("technique", "gpus"), [("ray", 0), ("ray", 2), ("ray_cuda", 0), ("ray_cuda", 2)])
 def test_a_plan_has_a_recipe_once_behind_an_address_that_has_what_it_needs(technique, gpus, monkeypatch):
     (run,), skipped = behind_address(monkeypatch, technique, gpus, CPU=(4, 0), GPU=(1, 0))
-    assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", None, "worker")
+    assert (run.address, run.workers, run.kind) == ("127.0.0.1:6379", 0, "worker")
     assert skipped == []
 
 
 @pytest.mark.parametrize(("technique", "kind"), [("ray", "CPU"), ("ray_cuda", "GPU")])
 def test_a_plan_skips_what_nobody_can_compute_behind_an_address(technique, kind, monkeypatch):
     runs, (skipped,) = behind_address(monkeypatch, technique, 2, **{"CPU": (4, 0), "GPU": (4, 0)} | {kind: (0, 0)})
-    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", f"no {kind} behind 127.0.0.1:6379")
+    assert runs == [] and (skipped.status, skipped.reason) == ("skipped", f"there is no {kind} behind 127.0.0.1:6379")
 
 
 def test_a_plan_takes_nothing_of_others_behind_an_address(monkeypatch):
-    with pytest.raises(ScaleError, match="Others hold 1 of 4 GPUs behind 127.0.0.1:6379"):
+    with pytest.raises(ScaleError, match="Others are using 1 of the 4 GPUs behind 127.0.0.1:6379"):
         behind_address(monkeypatch, "ray_cuda", 0, CPU=(4, 0), GPU=(4, 1))
 
 
@@ -306,7 +306,7 @@ def test_a_wrong_mean_fails_its_row_only(altered):
 
 
 @pytest.mark.parametrize(
-    ("mean", "reason"), [(12.0, "12.0 instead of 11.0"), (11.0, "one seed has the means 11.0 and")]
+    ("mean", "reason"), [(12.0, "12.0 instead of 11.0"), (11.0, "the same seed gave the means 11.0 and")]
 )
 def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, reason):
     """The third of that size. 11 is a mean that other samples may have."""
@@ -325,7 +325,7 @@ def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, rea
     [
         ("raise RuntimeError('no luck')\n", "RuntimeError: no luck"),
         ("import os\nos.kill(os.getpid(), 11)\n", "crashed: SIGSEGV"),
-        ("import os\nos.kill(os.getpid(), 9)\n", "killed from outside, as the system does when memory runs out"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "killed by SIGKILL, as the system does when memory runs out"),
     ],
 )
 def test_a_recipe_that_cannot_begin_fails_with_the_reason(altered, new, reason):
@@ -357,7 +357,7 @@ def test_a_recipe_that_crashes_at_its_end_has_a_failed_row(altered):
         "import numpy as np\n", "import atexit, os\nimport numpy as np\natexit.register(os.abort)\n"
     )
     assert {each.status for each in right} == {"ok"}
-    assert (afterwards.status, afterwards.reason) == ("failed", "afterwards: crashed: SIGABRT")
+    assert (afterwards.status, afterwards.reason) == ("failed", "passed, then at exit: crashed: SIGABRT")
 
 
 # ---- What is kept.
@@ -372,7 +372,7 @@ def unchanged(monkeypatch):
 def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     rows = store.kept_of(tmp_path, "m")
-    assert [(each.workers, each.speedup) for each in rows] == [(1, 1), (2, 2)]
+    assert [(each.workers, each.gained.speedup) for each in rows] == [(1, 1), (2, 2)]
     assert scaling_tables.source(rows) == f". m, 11111111, {TODAY}"
 
 
@@ -399,7 +399,7 @@ def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
 def test_an_unknown_machine_names_the_known_ones(tmp_path):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row()])
-    with pytest.raises(ScaleError, match="Nothing is stored of machine 'x'. There are: m, n."):
+    with pytest.raises(ScaleError, match="No rows are stored for 'x'. Stored machines: m, n."):
         store.kept_of(tmp_path, "x")
 
 
@@ -463,7 +463,7 @@ def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):
 
 
 def test_rows_without_a_number_of_workers_are_shown(tmp_path, unchanged):
-    keep(tmp_path, "m", [row(), row(workers=None, status="failed", reason="went away")])
+    keep(tmp_path, "m", [row(), row(workers=0, status="failed", reason="went away")])
     rows = store.kept_of(tmp_path, "m")
     assert len(scaling_tables.build_tables(rows)[0].rows) == 2
 
@@ -474,13 +474,17 @@ def test_nothing_is_kept_of_a_run_without_rows(tmp_path):
 
 
 def test_nothing_kept_says_how_to_keep(tmp_path):
-    with pytest.raises(ScaleError, match="Nothing is stored yet: gpu-cookbook scale --save --machine m$"):
+    with pytest.raises(
+        ScaleError, match="No rows are stored yet. To store some: gpu-cookbook scale --save --machine m$"
+    ):
         store.kept_of(tmp_path, "m")
 
 
 def test_a_row_of_a_commit_that_is_not_here_is_named(clone):
     keep(clone / "benchmarks/results", "m", [row()])
-    with pytest.raises(ScaleError, match=r"scale.jsonl belongs to no commit of this repository \(11111111\)"):
+    with pytest.raises(
+        ScaleError, match=r"scale.jsonl belongs to a commit that this repository does not have \(11111111\)"
+    ):
         store.kept_of(clone / "benchmarks/results", "m")
 
 
@@ -517,7 +521,7 @@ def test_a_line_that_was_cut_off_costs_itself_only(tmp_path, unchanged):
 
 
 def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unchanged):
-    failed = row("numba_cpu_tuned", mode=EMPTY, status="failed", reason="afterwards: crashed: SIGABRT")
+    failed = row("numba_cpu_tuned", mode=EMPTY, status="failed", reason="passed, then at exit: crashed: SIGABRT")
     again = [row("numba_cpu_tuned", workers=2), replace(failed, workers=2)]
     keep(tmp_path, "m", [row("numba_cpu_tuned"), failed, *again])
     keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
@@ -577,7 +581,7 @@ def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
 
 def test_a_gpu_of_someone_else_is_named(gpus):
     take(gpus)
-    words = r"GPU 1 \(NVIDIA T4\) is in use by somebody else: process 4711 \(python3, 3.1 GB\)"
+    words = r"GPU 1 \(NVIDIA T4\) is in use by another program: process 4711 \(python3, 3.1 GB\)"
     with pytest.raises(ScaleError, match=words):
         free(100_000)
 
@@ -624,7 +628,7 @@ def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
     assert machine.processes_on_gpus() == [[], []]
 
 
-@pytest.mark.parametrize(("change", "words"), [(take, "is in use by somebody else"), (fill, "has 4.0 GB free")])
+@pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4.0 GB free")])
 def test_the_command_says_just_that(gpus, change, words):
     change(gpus)
     done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--size", "100_000", "--cores", "0", "--gpus", "2"])
@@ -743,9 +747,9 @@ def test_only_tasks_that_are_anywhere_need_many_rounds(technique, workers, round
 
 def test_an_engine_that_went_away_is_not_asked_again(monkeypatch):
     monkeypatch.setattr(scale.runner, "Process", lambda *_, **__: pytest.fail("a worker was started"))
-    run = scale.Run(recipe("dask_processes"), None, "tcp://127.0.0.1:1")
+    run = scale.Run(recipe("dask_processes"), 0, "tcp://127.0.0.1:1")
     (failed,) = scale.measure(run, scale.Work(4000))
-    assert failed.reason == "what ran at tcp://127.0.0.1:1 went away (Connection refused)"
+    assert failed.reason == "the engine at tcp://127.0.0.1:1 can no longer be reached (Connection refused)"
 
 
 def test_a_ray_without_cpus_has_none(monkeypatch):

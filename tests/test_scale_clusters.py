@@ -355,7 +355,7 @@ def said_of(run, address):
     assert run.family() == []
     (strong,) = (each for each in rows_of(out) if each["mode"] == "strong")
     assert strong["status"] == "failed"
-    assert strong["reason"] == f"what ran at {address} went away (Connection refused)"
+    assert strong["reason"] == f"the engine at {address} can no longer be reached (Connection refused)"
 
 
 def test_a_scheduler_that_dies_is_said():

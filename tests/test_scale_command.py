@@ -47,18 +47,18 @@ SAVING = ("--engine", "numpy", "--size", "500", "--save", "--machine", "m")
 def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, err = cookbook(*SAVING, code=1)
-    assert "run this inside of one" in err
+    assert "run this command inside a clone" in err
 
 
 def test_saving_what_is_not_committed_is_refused(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook(*SAVING, code=1)
-    assert "commit recipes, kernels, gpu_cookbook first" in err
+    assert "commit your changes in recipes, kernels, gpu_cookbook first" in err
 
 
 def test_saving_under_a_wrong_name_is_refused(clone):
     _, err = cookbook(*SAVING[:-1], "../evil", code=1)
-    assert "'../evil' cannot name a machine" in err
+    assert "'../evil' is not a valid machine name" in err
 
 
 def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
@@ -90,7 +90,7 @@ def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
     (clone / "benchmarks/results" / store.FILE).mkdir(parents=True)
     out, err = cookbook(*SAVING, "--format", "json", code=1)
     assert len(rows_of(out)) == 1
-    assert "The rows are not kept: [Errno 21] Is a directory" in err
+    assert "The rows were not saved: [Errno 21] Is a directory" in err
 
 
 def test_rows_are_kept_before_they_are_shown(clone):
@@ -103,7 +103,7 @@ def test_rows_are_kept_before_they_are_shown(clone):
 
 def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()])
-    assert cookbook("--stored", "n", code=2)[1] == "Nothing is stored of machine 'n'. There are: m.\n"
+    assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. Stored machines: m.\n"
 
 
 def test_what_is_stored_can_be_drawn(clone):
@@ -127,7 +127,7 @@ def test_what_is_stored_can_be_drawn(clone):
             ["--gpus", "99"],
             f"only {amount(len(machine.gpus()), 'GPU')} available"
             if machine.gpus()
-            else "There are no GPUs here: leave --gpus out",
+            else "This machine has no GPUs: omit --gpus",
         ),
         (["--size", "abc"], "expected a positive integer"),
         (["--size", "0"], "expected a positive integer"),
@@ -138,9 +138,9 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--scheduler", "127.0.0.1:1", "--weak"], "--cores, --gpus and --weak do not apply to a running cluster"),
         (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["--format", "yaml"], "'yaml' is not one of"),
-        (["--machine", "m"], "--machine belongs to --save: gpu-cookbook scale --save --machine"),
-        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "leave --engine, --size, --weak out"),
-        (["--stored", "m", "--save", "--machine", "m"], "leave --save, --machine out"),
+        (["--machine", "m"], "--machine only works with --save: gpu-cookbook scale --save --machine"),
+        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "omit --engine, --size, --weak"),
+        (["--stored", "m", "--save", "--machine", "m"], "omit --save, --machine"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -152,7 +152,7 @@ def test_bad_input_says_what_to_do(arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--cores", "0", "--gpus", "0"], "Nothing to run here"),
+        (["--cores", "0", "--gpus", "0"], "There is nothing to run"),
         (["--engine", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "Only recipes of Dask (--scheduler)"),
         (["--scheduler", ""], "'' is not an address"),
         (["--scheduler", "nonsense"], "'nonsense' is not an address"),
@@ -182,5 +182,5 @@ def test_something_else_at_an_address_is_said(option, framework):
         with Run(option, at) as run:
             _, err = run.end(code=1)
             assert run.family() == []
-    assert err.startswith(f"What is at {at} cannot be used as {framework}: ")
+    assert err.startswith(f"What runs at {at} does not work as {framework}: ")
     assert f" {scale.JOIN_LIMIT} s" in err and err.count("\n") == 1

@@ -263,7 +263,7 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     assert "10.0 µs" in out
     for name in ("cut", "foreign", "empty", "date", "unknown"):
         assert f"benchmarks/results/m/{name}.json: " in err
-    assert "belongs to no commit of this repository (ffffffff)" in err
+    assert "belongs to a commit that this repository does not have (ffffffff)" in err
 
 
 def test_a_broken_file_is_not_written_over(clone):
@@ -279,7 +279,7 @@ def test_a_broken_file_is_not_written_over(clone):
 def test_unknown_names_list_the_known_ones(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     _, err = cookbook("tables", "--machine", "n", code=2)
-    assert err == "No results of machine 'n'. There are: m.\n"
+    assert err == "There are no results for machine 'n'. There are: m.\n"
     _, err = cookbook("tables", "--commit", "0000000", code=2)
     assert "There are: " + git(clone, "rev-parse", "HEAD")[:8] in err
 
@@ -364,7 +364,7 @@ def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
 def test_a_result_is_stored_with_a_commit_only(clone):
     (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
-    assert "commit recipes, kernels, gpu_cookbook first" in err
+    assert "commit your changes in recipes, kernels, gpu_cookbook first" in err
     git(clone, "commit", "--quiet", "--all", "--message=other")
     _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
     assert "pip install --editable" in err
@@ -379,16 +379,16 @@ def test_compare_saves_and_goes_on(clone):
     assert all(not math.isnan(timing.ci99[0]) for timing in kept.values())
     out, err = cookbook(*save, "--resume", command=UNPROBED)
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
-    assert f"{len(measured)} results are stored already" in err
+    assert f"{len(measured)} results are already stored" in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--resume"], "belong to --save"),
-        (["--save", "-s", "1000"], "leave --size out"),
-        (["--save", "--machine", "../evil"], "'../evil' cannot name a machine"),
-        (["--save", "--machine", ""], "'' cannot name a machine"),
+        (["--resume"], "only work with --save"),
+        (["--save", "-s", "1000"], "omit --size"),
+        (["--save", "--machine", "../evil"], "'../evil' is not a valid machine name"),
+        (["--save", "--machine", ""], "'' is not a valid machine name"),
     ],
 )
 def test_options_that_do_not_fit_say_so(clone, arguments, words):
@@ -399,13 +399,13 @@ def test_options_that_do_not_fit_say_so(clone, arguments, words):
 def test_without_a_commit_it_says_so(clone):
     shutil.rmtree(clone / ".git")
     _, err = cookbook("tables", code=2)
-    assert "no git repository with one" in err
+    assert "is not a git repository with a commit" in err
 
 
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, err = cookbook("tables", code=2)
-    assert "run this inside of one" in err
+    assert "run this command inside a clone" in err
 
 
 def test_every_stored_result_belongs_to_a_commit_and_has_its_conditions(tmp_path, monkeypatch):

@@ -26,10 +26,10 @@ REASONS = {
     "changes_input": "the caller's own array was changed",
     "broadcasts": "shapes (3,) and (1,): no ValueError",
     "float64": "the result's dtype is float64 instead of float32",
-    "any_dtype": "float16 given to the function itself: no ValueError",
+    "any_dtype": "float16 passed to the function itself: no ValueError",
     "any_out": "out= of shape (5, 7): no ValueError",
     "slice_start": "a slice of a device array: 1 of 1 elements are wrong, the first at [0]: nan instead of",
-    "slice_before": "a slice of a device array: what lies before or behind it was written",
+    "slice_before": "a slice of a device array: the elements before or after it were overwritten",
     "round_trip_wrong": "round_trip: 1 of 1 elements are wrong, the first at [0]: 0.0 instead of",
     "round_trip_overwrites": "round_trip: a later call changes the result of an earlier one",
     "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
@@ -96,7 +96,7 @@ def test_an_interrupt_keeps_the_last_result(monkeypatch):
 def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     monkeypatch.setenv("CHILD", str(tmp_path / "child"))
     (result,) = runner.run(recipe("dies"), "check", [255])
-    assert result.reason.startswith("killed from outside")
+    assert result.reason.startswith("killed by SIGKILL")
     child = int((tmp_path / "child").read_text())
     until(lambda: has_ended(child))  # SIGKILL takes a moment
 
@@ -120,7 +120,7 @@ def test_a_device_whose_bandwidth_is_unknown_costs_its_own_results():
 def test_a_device_time_that_is_lost_in_the_noise_is_none():
     device = object.__new__(OpenCl)
     device._batch = lambda count, call, busy: (0.0, 1.0)  # twice the calls take as long
-    with pytest.raises(Unmeasurable, match="a call is lost in the noise"):
+    with pytest.raises(Unmeasurable, match="a call is too short"):
         device.device_times(lambda: None, 1e-3)
 
 
@@ -140,7 +140,7 @@ def test_out_of_memory_costs_one_size():
 def test_what_does_not_fit_is_skipped_with_the_numbers():
     (result,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], PROBES)
     assert result.status == Status.SKIPPED
-    assert result.reason.startswith("needs 40,532,396.6 GB of host memory, where ")
+    assert result.reason.startswith("needs 40,532,396.6 GB of host memory, but only ")
 
 
 def measured(module, device, size=1000):
@@ -195,9 +195,9 @@ def crashes(a):
     ("function", "fault"),
     [
         (in_place, None),
-        (and_before, "what lies before or behind it was written"),
-        (and_behind, "what lies before or behind it was written"),
-        (with_its_neighbours, "what lies before or behind it was written"),
+        (and_before, "the elements before or after it were overwritten"),
+        (and_behind, "the elements before or after it were overwritten"),
+        (with_its_neighbours, "the elements before or after it were overwritten"),
         (refuses, None),
         (crashes, "RuntimeError: misaligned address"),
     ],
@@ -233,7 +233,7 @@ def test_products_of_the_neighbours_are_found():
     module = SimpleNamespace(wait=lambda c: None, download=np.copy, multiply=product)
     module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
     found = check.check_slices(module, multiply, multiply.inputs(2))
-    assert found == "a slice of a device array: what lies before or behind it was written"
+    assert found == "a slice of a device array: the elements before or after it were overwritten"
 
 
 def test_a_handle_of_other_processes_is_not_sliced():
@@ -313,7 +313,11 @@ def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
 
 def test_a_call_that_was_not_waited_for_is_refused():
     result = measured(numpy_recipe(), Clock(1.0))
-    assert result.status == Status.REFUSED and "it was not waited for" in result.reason and not result.timings
+    assert (
+        result.status == Status.REFUSED
+        and "the call did not wait for the device" in result.reason
+        and not result.timings
+    )
 
 
 def test_a_call_that_was_waited_for_is_not():
@@ -323,7 +327,7 @@ def test_a_call_that_was_waited_for_is_not():
 def test_a_device_without_a_clock_says_why():
     with pytest.raises(Unmeasurable):
         Host().device_times(None, 1)
-    assert measured(numpy_recipe(), Host()).no_device_time == "the host's clock is the only one"
+    assert measured(numpy_recipe(), Host()).no_device_time == "there is no clock other than the host's"
 
 
 def taking(seconds, cache_bytes):

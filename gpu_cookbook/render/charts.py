@@ -143,7 +143,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     name, label = found[0].workload, catalogue.workload_module(found[0].workload).label
     # The fastest at the largest size first, then what was not measured there.
     lines = grouped(found, _named)
-    lines.sort(key=lambda line: (-line[-1].size, _time(line[-1], metric)))
+    lines.sort(key=lambda line: (-sizes.index(line[-1].size), _time(line[-1], metric)))
     drawn = _fewer(lines, key=lambda line: line[0])
     points = {_named(line[0]): point for line in lines if (point := overtakes_numpy(line, metric))}
     rings = [points[_named(line[0])] for line in drawn if _named(line[0]) in points]

@@ -163,10 +163,11 @@ def facts_here() -> list[tuple[str, str | None]]:
     """What a comparison says about this machine and about the state of the recipes."""
     nvidia = machine.nvidia()
     gpus = ", ".join(f"{gpu.name} ({gpu.memory_bytes / 2**30:.0f} GiB)" for gpu in machine.gpus())
+    driver = f"{nvidia.driver}, for CUDA up to {'.'.join(map(str, nvidia.cuda))}" if nvidia else None
     return [
         ("Processor", machine.processor()),
         ("GPUs", gpus or "no NVIDIA GPU"),
-        ("Driver", nvidia and f"{nvidia.driver}, for CUDA up to {'.'.join(map(str, nvidia.cuda))}"),
+        ("Driver", driver),
         ("Date", time.strftime("%Y-%m-%d %H:%M %Z")),
         ("Commit", _commit()),
     ]

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, scaling_tables, svg
 from gpu_cookbook.render.charts import Chart, chart, stale_note
@@ -46,14 +48,14 @@ def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
     counts = sorted({row.workers for row in shown})
     entries = []
     for size, lines in panels.items():
-        for name, line in sorted(lines.items(), key=lambda item: -item[1][-1].speedup):
+        for name, line in sorted(lines.items(), key=lambda item: -item[1][-1].gained.speedup):
             at = {row.workers: _words(row) for row in line}
             technique = Entry(f"{name}, {_label(size)}", recipe=(WORKLOAD, line[0].technique))
             words = (line[0].lane, *(at.get(count, "") for count in counts))
             entries.append((technique, *map(Entry, words)))
-    best = max(shown, key=lambda row: (row.workers, row.speedup))
-    text = f"On {best.on} {best.name} does the most, {digits(best.speedup)} times the work of "
-    text += f"{amount(best.base_workers, kind)} in the same time, at {_label(best.size)}; {len(names)} lines"
+    best = max(shown, key=lambda row: (row.workers, row.gained.speedup))
+    text = f"On {best.on} {best.name} does the most, {digits(best.gained.speedup)} times the work of "
+    text += f"{amount(best.gained.base_workers, kind)} in the same time, at {_label(best.size)}; {len(names)} lines"
     title = f"{mode.capitalize()} scaling over {kind}s: speedup relative to the same recipe on the fewest {kind}s"
     head = ("engine, size", "lane", *(amount(count, kind) for count in counts))
     records = [{"table": "scaling", **record(row)} for row in shown]
@@ -114,10 +116,10 @@ def story(rows: Iterable[Row]) -> Chart | None:
         handles = []
         for (lane, mine), marker in zip(lanes.items(), "so", strict=True):
             look: Style = {"linestyle": "", "marker": marker, "markersize": 7, "color": LANES[lane]}
-            times, heights = [row.time.median for row in mine], [places.index(row.on) for row in mine]
+            times, heights = [row.timing.median for row in mine], [places.index(row.on) for row in mine]
             handles += axes.plot(times, heights, **look, label=names[lane])
         for _, row in found:
-            words, point = _time(row), (row.time.median, places.index(row.on))
+            words, point = _time(row), (row.timing.median, places.index(row.on))
             axes.annotate(words, point, (7, 0), textcoords="offset points", va="center")
         axes.set_xscale("log")
         axes.grid(False, axis="y")
@@ -128,7 +130,7 @@ def story(rows: Iterable[Row]) -> Chart | None:
         svg.legend(figure, handles)
 
     text = f"From {places[0]} to {places[-1]}: " + "; ".join(
-        f"{names[lane]}, {seconds(mine[0].time.median)} to {seconds(mine[-1].time.median)}"
+        f"{names[lane]}, {seconds(mine[0].timing.median)} to {seconds(mine[-1].timing.median)}"
         for lane, mine in lanes.items()
         if mine
     )
@@ -162,11 +164,11 @@ def _shared(kind: str, mode: str) -> str:
 
 
 def _time(row: Row) -> str:
-    return format.stale(row) + seconds(row.time.median)
+    return format.stale(row) + seconds(row.timing.median)
 
 
 def _words(row: Row) -> str:
-    return f"{format.STALE * row.base_stale}{digits(row.speedup)} × ({_time(row)})"
+    return f"{format.STALE * row.gained.base_stale}{digits(row.gained.speedup)} × ({_time(row)})"
 
 
 # ---- How lines are drawn.
@@ -181,7 +183,7 @@ def draw_lines(
     (ideal,) = axes.plot(counts, counts, color=INK, linestyle=":", label=IDEAL.strip())
     handles: dict[str, Any] = {IDEAL: ideal}
     for name, line in lines.items():
-        points = [(row.workers, row.efficiency * row.workers) for row in line]  # the fewest may be two
+        points = [(row.workers, row.gained.efficiency * row.workers) for row in line]  # the fewest may be two
         style = svg.line_style(line[0], names.index(name))
         (handles[name],) = axes.plot(*zip(*points, strict=True), **style, label=name)
     axes.set_xscale("log", base=2)
@@ -194,12 +196,17 @@ def draw_lines(
     return handles
 
 
+def _last(line: "Line2D") -> tuple[float, float]:
+    x, y = np.asarray(line.get_xydata())[-1]
+    return x, y
+
+
 def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> None:
     """Puts the name of each line beside its last point, moved up or down until it has room. ``height``: that of the
     axes, in points."""
     room = NAME / height
     ends = sorted(
-        (axes.transAxes.inverted().transform(axes.transData.transform(line.get_xydata()[-1]))[1], name)
+        (axes.transAxes.inverted().transform(axes.transData.transform(_last(line)))[1], name)
         for name, line in handles.items()
     )
     places: list[float] = []
@@ -213,6 +220,6 @@ def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> N
         line = handles[name]
         leader = {"arrowstyle": "-", "color": line.get_color(), "relpos": (0, 0.5), "shrinkA": 1}
         axes.annotate(
-            line.get_label(), line.get_xydata()[-1], (1.12, place), textcoords="axes fraction", va="center",
+            str(line.get_label()), _last(line), (1.12, place), textcoords="axes fraction", va="center",
             color=INK, fontsize=8, arrowprops=leader,
         )  # fmt: skip

@@ -9,31 +9,32 @@ from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY, Status, grouped
 from gpu_cookbook.run import engines
 from gpu_cookbook.run.measure import COLD_LIMIT
-from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Row, of_mode, record, tied
+from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Cost, Row, of_mode, record, tied
 
 TITLES = {
     STRONG: "Strong scaling: all workers share",
     WEAK: "Weak scaling: each worker has",
 }
 HEAD = ("technique", "lane", "on", "time", "speedup", "efficiency", "error of the mean", "start")
-COSTS_HEAD = ("engine", "technique", "on", "an empty round", "one task more", "to a task")
+COSTS_HEAD = ("engine", "technique", "on", "empty round", "one more task", "argument bandwidth")
 LEGEND = (
-    f"time: the median of calls, until the mean is on the host; {fmt.NOISE} where half of them spread over more than "
-    f"{100 * NOISY:.0f} %; a first call of more than {COLD_LIMIT} s is the only one. speedup and efficiency: over the "
-    "same recipe on the fewest workers (weak scaling: of the work done per second). start: imports (except NumPy), "
-    "engine and processes, once. error of the mean: its distance from 11, the mean of infinitely many samples. "
-    f"{fmt.STALE} the recipe has changed since then, or the one that it is compared with."
+    f"time: the median time of a call until the mean is on the host; {fmt.NOISE} if the middle half of the calls "
+    f"spreads over more than {100 * NOISY:.0f} %; if the first call takes more than {COLD_LIMIT} s, it is the only "
+    "one. speedup and efficiency: relative to the same recipe on the fewest workers (weak scaling: of the work done "
+    "per time). start: imports (except NumPy), starting the engine and its processes, measured once. error of the "
+    "mean: its distance from 11, the mean of infinitely many samples. "
+    f"{fmt.STALE} the recipe, or the one that it is compared with, has changed since it was measured."
 )
 EMPTY_LEGEND = (
-    "an empty round: one task that does nothing on each worker. one task more: from rounds of "
-    f"{engines.MANY} tasks per worker. to a task: {engines.PAYLOAD / 1e6:.0f} MB as an argument. "
-    f"{fmt.UNKNOWN}: lost in the noise, or there is no such thing."
+    "empty round: one task that does nothing on each worker. one more task: the time that each further task adds, with "
+    f"{engines.MANY} tasks per worker. argument bandwidth: sending {engines.PAYLOAD / 1e6:.0f} MB to a task as an "
+    f"argument. {fmt.UNKNOWN}: too small to measure, or not applicable."
 )
 
 
 def build_tables(rows: Iterable[Row]) -> list[Table]:
-    """Tables of the story, strong scaling, weak scaling and the engines' own cost, of what there is. The rows are
-    judged and completed."""
+    """The tables of the story, strong scaling, weak scaling and engine overhead, as far as there are rows for them. The
+    rows are judged and completed."""
     rows = list(rows)
     scaled = [
         _scaling(of_mode(rows, mode, size), mode, size)
@@ -72,14 +73,14 @@ def words(row: Row) -> tuple[str, ...]:
     about = (row.name, row.lane, row.on)
     if not row.ok:
         return *about, str(row.status), "", "", "", ""
-    base = fmt.STALE * row.base_stale
+    base = fmt.STALE * row.gained.base_stale
     return (
         *about,
-        fmt.stale(row) + fmt.NOISE * row.time.noisy + fmt.seconds(row.time.median),
-        f"{base}{fmt.digits(row.speedup)} ×",
-        f"{base}{fmt.digits(row.efficiency)}",
+        fmt.stale(row) + fmt.NOISE * row.timing.noisy + fmt.seconds(row.timing.median),
+        f"{base}{fmt.digits(row.gained.speedup)} ×",
+        f"{base}{fmt.digits(row.gained.efficiency)}",
         f"{row.error:.1e}",
-        fmt.seconds(row.start_s),
+        fmt.UNKNOWN if row.start_s is None else fmt.seconds(row.start_s),
     )
 
 
@@ -93,7 +94,7 @@ def remark(row: Row) -> str:
 def _costs(rows: Iterable[Row]) -> Table:
     rows = sorted(rows, key=lambda row: (row.kind, row.engine or "", row.technique, row.workers))
     return Table(
-        title=f"What an engine costs{source(rows)}",
+        title=f"Overhead of each engine{source(rows)}",
         head=COSTS_HEAD,
         align="lllrrr",
         rows=[tuple(map(Entry, cost_words(row))) for row in rows],
@@ -104,7 +105,7 @@ def _costs(rows: Iterable[Row]) -> Table:
 
 def cost_words(row: Row) -> tuple[str, ...]:
     """What stands below COSTS_HEAD."""
-    cost = row.cost
+    cost = row.cost or Cost(None)
     return (
         row.engine or fmt.UNKNOWN,
         row.technique,
@@ -116,9 +117,10 @@ def cost_words(row: Row) -> tuple[str, ...]:
 
 
 def source(rows: Sequence[Row]) -> str:
-    """Of stored rows machine, commits and dates, as the end of a title."""
-    origins = dict.fromkeys(f"{row.origin.commit[:8]}, {row.origin.date}" for row in rows if row.origin)
-    return f". {rows[0].origin.machine}, {' and '.join(origins)}" if origins else ""
+    """Machine, commits and dates of stored rows, as the end of a title."""
+    origins = [row.origin for row in rows if row.origin]
+    runs = dict.fromkeys(f"{origin.commit[:8]}, {origin.date}" for origin in origins)
+    return f". {origins[0].machine}, {' and '.join(runs)}" if origins else ""
 
 
 # ---- The story.
@@ -127,13 +129,13 @@ def source(rows: Sequence[Row]) -> str:
 # on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
 STORY_SIZE, STORY_CHUNK = 100_000, 10_000
 STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
-STORY = (  # of cores or GPUs, whether it is all of them, what was told
+STORY = (  # (kind of worker, whether all of them, what was reported in 2020)
     ("core", False, "701 s on one core"),
     ("core", True, "55 s on 16 cores"),
     ("GPU", False, "almost 12 s on a K80"),
     ("GPU", True, "less than 2 s on 8 K80"),
 )
-STORY_HEAD = ("first told, 2020", "Dask, as it was written then", "the fastest of the tuned lane")
+STORY_HEAD = ("as reported in 2020", "Dask as it was written then", "fastest tuned recipe")
 AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
 
 
@@ -153,7 +155,8 @@ def told(rows: Iterable[Row]) -> list[tuple[str, str, Row]]:
 
 
 def story(rows: Iterable[Row]) -> Table:
-    """The experiment as it was first told, and here: the same program, and the fastest of the tuned lane."""
+    """The experiment as first reported, and as measured here: with the same program, and with the fastest tuned
+    recipe."""
     rows = list(rows)
     best = {(then, lane): row for then, lane, row in told(rows)}
 
@@ -166,7 +169,7 @@ def story(rows: Iterable[Row]) -> Table:
         head=STORY_HEAD,
         align="lll",
         rows=[(Entry(then), *(Entry(words_of(then, lane)) for lane in ("idiomatic", "tuned"))) for *_, then in STORY],
-        notes=[Entry("×: over one core of the same column.", "note", (STORY_SOURCE,))],
+        notes=[Entry("×: speedup over one core in the same column.", "note", (STORY_SOURCE,))],
         records=[{"table": "story", "then": then} | record(row) for (then, _), row in best.items()],
     )
 
@@ -189,4 +192,4 @@ def _told_words(best: Row, lane: Iterable[Row]) -> str:
 
 
 def _median(row: Row) -> float:
-    return row.time.median
+    return row.timing.median

@@ -1,9 +1,9 @@
-"""Whether a recipe is right, in this process: every layout and special value at the sizes where kernels go wrong."""
+"""Checks a recipe in this process: every layout and special value, at the sizes where kernels go wrong."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 from gpu_cookbook.results import Size
 from gpu_cookbook.run.device import Device
 
-NEIGHBOUR = -7  # lies before and behind a slice that is written into; a NaN there would hide a sum or a product
+# The value before and after a slice that is written to; NaN would hide an addition or a multiplication there.
+NEIGHBOUR = -7
 
 
 def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable, Callable, Callable]:
@@ -26,7 +27,7 @@ def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable,
 
 
 def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
-    """Host arrays in, host result out: the recipe's own function where it has one, else its steps."""
+    """Host arrays in, host result out: the recipe's own round_trip if it has one, otherwise its steps."""
     upload, function, _, download = steps(module, workload)
     return getattr(module, "round_trip", lambda *inputs: download(function(*upload(*inputs))))
 
@@ -41,7 +42,7 @@ def repeats(workload: ModuleType) -> bool:
 
 
 class Expected:
-    """The reference's answer, to compare results with. ``calls``: how often an in-place work was done."""
+    """The reference answer, with which results are compared. ``calls``: how often work in place was repeated."""
 
     def __init__(self, workload: ModuleType, inputs: Sequence[Any], calls: int = 1) -> None:
         self.workload, self.inputs = workload, inputs
@@ -53,7 +54,7 @@ class Expected:
         return self.workload.tolerance(self.answer, *self.inputs)
 
     def disagreement(self, result: Any) -> str | None:
-        """What is wrong with a result, in a line, or None."""
+        """What is wrong with a result, in one line, or None."""
         result, expected = np.asarray(result), self.answer
         if result.shape != expected.shape:
             return f"the result's shape is {result.shape} instead of {expected.shape}"
@@ -77,8 +78,9 @@ class Expected:
         )
 
 
-def _equal(a, b):
-    """np.array_equal, by all cores: of 2**28 elements one core takes half a second, and compare asks four times."""
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """np.array_equal on all cores: for 2**28 elements a single core takes half a second, and compare calls it four
+    times."""
     if a.size < 2**20 or not (a.flags.c_contiguous and b.flags.c_contiguous):
         return np.array_equal(a, b)
     a, b = a.reshape(-1), b.reshape(-1)
@@ -88,7 +90,7 @@ def _equal(a, b):
 
 
 def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """(description, inputs): the same arrays as people hand them over, and with special values."""
+    """(description, inputs): the same values in other memory layouts, and arrays with special values."""
     yield "", tuple(inputs)
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     if not arrays:
@@ -113,13 +115,14 @@ def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
 def check_size(
     module: ModuleType, workload: ModuleType, size: Size, device: Device, layouts: bool = True
 ) -> str | None:
-    """What is wrong with the recipe at this size, in a line, or None. ``device``: see gpu_cookbook.run.device.
+    """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device.
 
-    ``layouts``: also with the layouts and special values that upload() and the kernel must take; most of the time.
+    ``layouts``: also check the layouts and special values that upload() and the kernel must accept. This takes most of
+    the time.
     """
     upload, function, wait, download = steps(module, workload)
 
-    def answer(inputs, **options):
+    def answer(inputs: Sequence[Any], **options: Any) -> Any:
         result = function(*upload(*inputs), **options)
         wait(result)
         return download(result)
@@ -127,12 +130,12 @@ def check_size(
     ways: dict[str, Callable[[Sequence[Any]], Any]] = {"": answer}
     if hasattr(module, "round_trip"):
         ways["round_trip: "] = lambda inputs: module.round_trip(*inputs)
-    kept = []  # what round_trip returned, and what that was
-    for seed in (1, 2):  # two inputs: a result kept from the first call is found out at the second
+    kept = []  # each result of round_trip, and a copy of it
+    for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
         plain = workload.inputs(size, seed)
         for description, inputs in variants(plain) if layouts else [("", plain)]:
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
-            with np.errstate(all="ignore"):  # infinity times zero is meant
+            with np.errstate(all="ignore"):  # infinity times zero is intended
                 expected = Expected(workload, before)
                 for way, compute in ways.items():
                     result = compute(inputs)
@@ -162,14 +165,15 @@ def check_size(
             return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
         return _seeds(workload, size, answer)
-    arguments = upload(*inputs)  # before: a copy from the host would wait for the device, and hide a late end
+    # Uploaded beforehand: a copy from the host would wait for the device and hide that wait() returns too early.
+    arguments = upload(*inputs)
     if device.late(lambda: function(*arguments), wait):
         return "wait() returns before the device is done"
     return None
 
 
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
-    """What is wrong with what prepared() returns, in a line, or None. It is called three times: what it does in place
+    """What is wrong with what prepared() returns, in one line, or None. It is called three times: what it does in place
     must then have been done three times, and by prepared() itself not once."""
     upload, _, wait, download = steps(module, workload)
     arguments, options = upload(*inputs), dict[str, Any]()
@@ -187,7 +191,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
 
 
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
-    """What is wrong with slices of device arrays, in a line, or None. Their first address is no multiple of 16 bytes,
+    """What is wrong with slices of device arrays, in one line, or None. Their first address is no multiple of 16 bytes,
     which loads of vectors need, and what lies before and behind them is not the recipe's. A matrix is a slice that was
     reshaped: one that begins at another row would begin at such a multiple wherever its rows are as long.
 
@@ -199,18 +203,18 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
     hosts: dict[int | str, Any] = dict(enumerate(inputs))
     if takes_out(function):
         hosts["out"] = np.full(expected.answer.shape, np.nan, np.float32)
-    if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or the handle of other processes
+    if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or a handle to data in other processes
         return None
 
-    def written(name):
+    def written(name: int | str) -> bool:
         return name == "out" or repeats(workload)
 
-    def fault_of(names):
+    def fault_of(names: Sequence[int | str]) -> str | None:
         padded = {
             n: np.pad(x.reshape(-1), 1, constant_values=NEIGHBOUR if written(n) else np.nan) if n in names else x
             for n, x in hosts.items()
         }
-        whole = dict(enumerate(upload(*(padded[i] for i in range(count)))))
+        whole: dict[int | str, Any] = dict(enumerate(upload(*(padded[i] for i in range(count)))))
         if "out" in names:
             (whole["out"],) = upload(padded["out"])
         given = {n: x[1:-1].reshape(hosts[n].shape) if n in names else x for n, x in whole.items()}
@@ -224,7 +228,7 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
         for n in filter(written, names):
             after = download(whole[n])
             if not (after[[0, -1]] == NEIGHBOUR).all():
-                return "what lies before or behind it was written"
+                return "the elements before or after it were overwritten"
             if n == "out":
                 fault = fault or expected.disagreement(after[1:-1].reshape(hosts[n].shape))
         return fault
@@ -245,25 +249,31 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
-def _seeds(workload, size, answer):
+def _seeds(workload: ModuleType, size: Size, answer: Callable[[Sequence[Any]], Any]) -> str | None:
     once, again, other = (answer(workload.inputs(size, seed)) for seed in (3, 3, 4))
     if not np.array_equal(once, again, equal_nan=True):
-        return f"seed 3 gave {once!r}, and then {again!r}"
+        return f"seed 3 gave {once!r} the first time and {again!r} the second"
     if once == other:
         return f"seeds 3 and 4 both gave {once!r}"
     return None
 
 
 def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
-    """What bad input the recipe takes without a ValueError that names it, in a line, or None."""
+    """Which bad input the recipe accepts without a ValueError that names it, in one line, or None."""
     upload, function, wait, download = steps(module, workload)
 
-    def work(*arguments, **options):
+    def work(*arguments: Any, **options: Any) -> None:
         result = function(*arguments, **options)
         wait(result)
         download(result)
 
-    def refusal(what, names, call):
+    def upload_and_work(inputs: Sequence[Any]) -> None:
+        work(*upload(*inputs))
+
+    def prepare(inputs: Sequence[Any]) -> None:
+        module.prepared(*upload(*inputs))
+
+    def refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
         try:
             call()
         except ValueError as error:
@@ -275,19 +285,18 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     for inputs in workload.wrong_inputs():
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
-        faults.append(refusal(what, shapes, lambda inputs=inputs: work(*upload(*inputs))))
+        faults.append(refusal(what, shapes, partial(upload_and_work, inputs)))
         if hasattr(module, "round_trip"):
-            faults.append(refusal(f"round_trip: {what}", shapes, lambda inputs=inputs: module.round_trip(*inputs)))
+            faults.append(refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
         if hasattr(module, "prepared"):
-            prepare = lambda inputs=inputs: module.prepared(*upload(*inputs))  # noqa: E731
-            faults.append(refusal(f"prepared: {what}", shapes, prepare))
+            faults.append(refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         other = in_another_dtype(right[0])
         if other is not None:
             dtype = str(other.dtype).removeprefix("torch.")
-            faults.append(refusal(f"{dtype} given to the function itself", [dtype], lambda: work(other, *right[1:])))
+            faults.append(refusal(f"{dtype} passed to the function itself", [dtype], lambda: work(other, *right[1:])))
         if takes_out(function):
             (out,) = upload(np.zeros((5, 7), np.float32))
             faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: work(*right, out=out)))
@@ -295,8 +304,8 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
 
 
 def in_another_dtype(array: Any) -> Any:
-    """The same array where it is, in a dtype that no recipe takes, as its framework makes it; None of a handle that
-    hides its dtype, as engines of several processes have it."""
+    """The same array on the same device in a dtype that no recipe accepts, made by its own framework; None for a handle
+    that hides its dtype, as engines with several processes use."""
     kind = type(array).__module__.partition(".")[0]
     if kind == "torch":
         return array.half()
@@ -305,6 +314,6 @@ def in_another_dtype(array: Any) -> Any:
 
         return cuda.to_device(np.zeros(array.shape, np.float16))
     if hasattr(array, "astype"):
-        # PyCUDA and PyOpenCL compile a kernel that converts, which has no float16.
+        # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
         return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)
     return None

@@ -1,4 +1,4 @@
-"""Checks and measures many recipes, in the order and the company that they need."""
+"""Checks and measures many recipes: several at once if nothing is timed, otherwise one after another."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,8 @@ from gpu_cookbook.run import runner
 
 
 def check(recipes: Sequence[Recipe]) -> Iterator[list[Result]]:
-    """Yields the results of each recipe at its edge sizes, as they come. Nothing is timed, so several run at once."""
+    """Yields the results of each recipe at its edge sizes as soon as they are known. Nothing is timed, so several run
+    at once."""
 
     def one(recipe: Recipe) -> list[Result]:
         return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).EDGE_SIZES)))
@@ -30,18 +31,19 @@ def check(recipes: Sequence[Recipe]) -> Iterator[list[Result]]:
 
 @dataclass
 class Comparison:
-    """Which sizes of which recipes are measured: ``left`` of each, and what is ``known`` already."""
+    """The sizes of recipes that are to be measured. ``known``: results that need not be measured again."""
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
     known: Mapping[tuple[str, str, Size], Result] = field(default_factory=dict)  # by Result.key
 
     def found(self) -> list[Result]:
-        """What is known of what was asked for."""
+        """The requested results that are already known."""
         keys = ((each.workload, each.technique, size) for each in self.recipes for size in self.sizes[each.workload])
         return [self.known[key] for key in keys if key in self.known]
 
     def left(self) -> list[tuple[Recipe, list[Size]]]:
+        """The recipes that are still to be measured, each with its sizes."""
         jobs = [
             (
                 each,
@@ -65,7 +67,7 @@ class Comparison:
 
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """The recipes and NumPy's of the same workloads, which speedups are against, first in each workload."""
+    """The recipes, and before them NumPy's of each workload, to which speedups are relative."""
     workloads = dict.fromkeys(recipe.workload for recipe in recipes)
     numpy = [recipe for name in workloads if (recipe := catalogue.find(name, "numpy"))]
     return sorted(

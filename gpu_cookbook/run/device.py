@@ -1,4 +1,4 @@
-"""What a recipe computes on: its name, its own clock, its copy bandwidth. One class for each kind."""
+"""The devices that recipes run on: their name, their own clock, their copy bandwidth. One class per kind of device."""
 
 import os
 import statistics
@@ -15,11 +15,11 @@ from gpu_cookbook import machine
 COPY_BYTES = 2**30
 COPIES = 10
 BATCHES = 10
-LATE_SPIN = 0.1  # seconds: long beside the time slices of other processes that check on the same device
+LATE_SPIN = 0.1  # seconds: long compared with the time slices of other processes that run checks on the same device
 
 
 class Unmeasurable(Exception):
-    """There is no such metric here; the message says why."""
+    """The metric cannot be measured here; the message says why."""
 
 
 class Device(Protocol):
@@ -39,7 +39,7 @@ class Device(Protocol):
 
 
 class Host:
-    """The CPU. The host's clock is the only one."""
+    """The CPU, whose only clock is the host's."""
 
     def __init__(self) -> None:
         self.name = machine.processor()
@@ -50,13 +50,13 @@ class Host:
         return False
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
-        raise Unmeasurable("the host's clock is the only one")
+        raise Unmeasurable("there is no clock other than the host's")
 
     def free_bytes(self) -> int | None:
         return None
 
     def copy_bandwidth(self) -> float:
-        """Bytes read and written a second by all cores together, each copying blocks of its own."""
+        """Bytes read and written per second by all cores together, each copying blocks of its own."""
         size = min(COPY_BYTES, machine.host_memory_free() // 8) // self.cores
         blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(self.cores)]
         with ThreadPoolExecutor(self.cores) as pool:
@@ -76,11 +76,11 @@ class Host:
             if last:
                 size = int((last / "size").read_text().strip().removesuffix("K")) * 1024
                 caches[(last / "shared_cpu_list").read_text()] = size
-        return sum(caches.values()) or None  # not every system says
+        return sum(caches.values()) or None  # not every system reports them
 
 
 class EveryGpu(Host):
-    """All visible NVIDIA GPUs behind an engine: the host's clock is the only one that sees them all."""
+    """All visible NVIDIA GPUs behind an engine: only the host's clock covers all of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class EveryGpu(Host):
         self.name = f"{len(gpus)} × {gpus[0].name}" if len(gpus) > 1 else gpus[0].name
 
     def free_bytes(self) -> int | None:
-        """The work is shared out evenly: the fullest GPU is the limit."""
+        """The work is divided evenly, so the GPU with the least free memory is the limit."""
         memory = machine.device_memory()
         return len(memory) * min(free for _, free in memory)
 
@@ -96,8 +96,8 @@ class EveryGpu(Host):
 class Cuda:
     """The first visible NVIDIA GPU, timed by its own events in the primary context, which every framework shares."""
 
-    # Keeps the GPU busy, so that everything that is launched meanwhile waits in the queue. It ends by itself: a kernel
-    # that waited for the host would never end if a launch behind it had to wait for the device first.
+    # Keeps the GPU busy, so that everything launched in the meantime waits in the queue. It ends by itself: a kernel
+    # that waited for the host would never end if a later launch had to wait for the device first.
     SPIN = r"""
     extern "C" __global__ void spin(long long nanoseconds)
     {
@@ -113,11 +113,12 @@ class Cuda:
         try:
             from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
         except ModuleNotFoundError:
-            major = machine.nvidia().cuda[0]
+            nvidia = machine.nvidia()
+            major = nvidia.cuda[0] if nvidia else 13
             raise Unmeasurable(
-                f'gpu-cookbook looks at GPUs with cuda-core: pip install "cuda-core[cu{major}]"'
+                f'gpu-cookbook needs cuda-core to measure on GPUs: pip install "cuda-core[cu{major}]"'
                 if major > 11
-                else "gpu-cookbook looks at GPUs with cuda-core, which needs a driver for CUDA 12 or newer"
+                else "gpu-cookbook needs cuda-core to measure on GPUs, and that needs a driver for CUDA 12 or newer"
             ) from None
 
         self.device = Device(0)
@@ -130,12 +131,12 @@ class Cuda:
         self.spin(1e-3)  # loads it
         self.device.sync()
 
-    def spin(self, seconds):
+    def spin(self, seconds: float) -> None:
         from cuda.core import LaunchConfig, launch
 
         launch(self.stream, LaunchConfig(grid=1, block=1), self.kernel, np.int64(seconds * 1e9))
 
-    def record(self):
+    def record(self) -> Any:
         return self.stream.record(options=self.timed)
 
     def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
@@ -145,15 +146,15 @@ class Cuda:
         result = call()
         behind = self.record()
         wait(result)
-        time.sleep(LATE_SPIN / 10)  # the event is done a moment after the work
+        time.sleep(LATE_SPIN / 10)  # the event completes a moment after the work
         late = not behind.is_done
         self.device.sync()
         return late
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
-        """Seconds a call, one for each batch of calls that were all in the queue before the first of them ran.
+        """Seconds per call, one value per batch of calls that were all queued before the first of them ran.
 
-        ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
+        ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself.
         """
         count = max(1, min(100, int(0.005 / wall)))
         times: list[float] = []
@@ -171,16 +172,16 @@ class Cuda:
             elif count > 1:
                 count, times = count // 2, []
             else:
-                raise Unmeasurable("a call waits for the device by itself, so that no queue forms")
+                raise Unmeasurable("a call waits for the device by itself, so no queue forms")
             if sum(times) * count > 4:  # seconds
                 break
         return times
 
-    def free_bytes(self) -> int | None:
+    def free_bytes(self) -> int:
         return machine.device_memory()[0][1]
 
     def copy_bandwidth(self) -> float:
-        """Bytes read and written a second by a copy within the device's memory."""
+        """Bytes read and written per second by a copy within the device's memory."""
         size = min(COPY_BYTES, self.free_bytes() // 4)
         source, target = (self.device.allocate(size, stream=self.stream) for _ in range(2))
         source.fill(1, stream=self.stream)
@@ -195,8 +196,8 @@ class Cuda:
 class OpenCl:
     """The device behind a PyOpenCL queue."""
 
-    # As in Cuda: keeps the device busy while calls are put into the queue. OpenCL C has no clock to read, so the rounds
-    # of a second are counted first. (A user event that holds the queue brought NVIDIA's driver to a crash.)
+    # As in Cuda: keeps the device busy while calls are queued. OpenCL C cannot read a clock, so the number of rounds
+    # per second is measured first. (Holding the queue with a user event crashed NVIDIA's driver.)
     SPIN = """
     __kernel void spin(const long rounds, __global float *sink)
     {
@@ -227,14 +228,14 @@ class OpenCl:
 
     @classmethod
     def default(cls) -> Self:
-        """The device that the recipes take: a GPU where there is one."""
+        """The device that the recipes use: a GPU if there is one."""
         import pyopencl as cl
 
         devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
         device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
         return cls(cl.CommandQueue(cl.Context([device])))
 
-    def spin(self, seconds):
+    def spin(self, seconds: float) -> None:
         self.kernel(self.queue, (1,), (1,), np.int64(seconds * self.rounds), self.sink)
 
     def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
@@ -258,14 +259,15 @@ class OpenCl:
         return False
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
-        """Seconds a call: what 2 n calls take more than n calls, all of them in the queue before the first one runs.
+        """Seconds per call: the difference between 2 n calls and n calls, divided by n; all of them are queued before
+        the first one runs.
 
-        ``wall``: seconds that one synchronised call takes. Unmeasurable where a call waits for the device by itself.
+        ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself.
         """
         count = max(1, min(50, int(0.02 / wall)))
         enqueuing, _ = self._batch(2 * count, call, 0)
         if enqueuing > 1:
-            raise Unmeasurable("to put calls into the queue takes seconds: they wait for the device by themselves")
+            raise Unmeasurable("queuing the calls takes seconds: they wait for the device by themselves")
         busy = 1e-3 + 2 * enqueuing
         longest = 8 * busy
         times: list[float] = []
@@ -273,21 +275,22 @@ class OpenCl:
             short, long = self._batch(count, call, busy), self._batch(2 * count, call, busy)
             if max(short[0], long[0]) < 0.9 * busy:
                 times.append((long[1] - short[1]) / count)
-            elif busy < longest:  # the host was held up: keep the device busy for longer
+            elif busy < longest:  # the host was delayed: keep the device busy for longer
                 busy, times = 2 * busy, []
             else:
-                raise Unmeasurable("a call waits for the device by itself, so that no queue forms")
+                raise Unmeasurable("a call waits for the device by itself, so no queue forms")
         if statistics.median(times) <= 0:
-            raise Unmeasurable("a call is lost in the noise of the host's clock")
+            raise Unmeasurable("a call is too short to be measured with the host's clock")
         return times
 
-    def _batch(self, count, call, busy):
-        """(seconds until all calls are queued, seconds until all are done), behind ``busy`` seconds of spinning."""
+    def _batch(self, count: int, call: Callable[[], Any], busy: float) -> tuple[float, float]:
+        """(seconds until all calls are queued, seconds until all are done), queued after ``busy`` seconds of
+        spinning."""
         self.queue.finish()
         start = time.perf_counter()
         self.spin(busy)
         self.queue.flush()
-        results = [call() for _ in range(count)]  # kept: memory that is freed early may be waited for
+        results = [call() for _ in range(count)]  # kept alive: freeing memory early may wait for the device
         self.queue.flush()
         enqueued = time.perf_counter() - start
         self.queue.finish()
@@ -304,8 +307,8 @@ class OpenCl:
         return device.global_mem_size
 
     def copy_bandwidth(self) -> float:
-        """Bytes read and written a second by a copy within the device's memory; on a CPU by all cores, as Host has it,
-        since PoCL copies with one."""
+        """Bytes read and written per second by a copy within the device's memory; on a CPU by all cores, as in Host,
+        because PoCL copies with a single core."""
         import pyopencl as cl
 
         if self.queue.device.type & cl.device_type.CPU:

@@ -1,5 +1,5 @@
-"""What a parallel engine costs by itself, and which of its workers are gone: asked of the engine that a recipe has
-started, in the recipe's process."""
+"""The overhead of a parallel engine by itself, and which of its workers are lost. Both are asked of the engine that a
+recipe has started, in the recipe's process."""
 
 import contextlib
 import multiprocessing
@@ -15,29 +15,29 @@ from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import measure
 from gpu_cookbook.scaling import Cost
 
-MANY = 20  # tasks per worker, from which the time of one more follows
-PAYLOAD = 32_000_000  # bytes that go to one task
+MANY = 20  # tasks per worker, from which the time of one more task is computed
+PAYLOAD = 32_000_000  # bytes that are sent to one task
 
 EmptyRound = Callable[..., Any]  # (n, payload=None): n tasks that do nothing, until all have answered
 
 
-def nothing(payload=None):
+def nothing(payload: object = None) -> None:
     pass
 
 
 class Nothing:
     """An actor."""
 
-    def nothing(self, payload=None):
+    def nothing(self, payload: object = None) -> None:
         pass
 
 
 class Witness:
-    """A payload that knows whether it was sent to another process."""
+    """A payload that records whether it was sent to another process."""
 
     sent = False
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[int], tuple[()]]:
         self.sent = True
         return int, ()
 
@@ -54,9 +54,10 @@ def dask_futures(recipe: Recipe, workers: int) -> EmptyRound:
 
     client = distributed.default_client()
 
-    def empty_round(n, payload=None):
+    def empty_round(n: int, payload: object = None) -> None:
         if payload is not None:
-            # As Dask advises: an argument goes through the scheduler. A hash would take longer than the way.
+            # As Dask recommends, since an argument would go through the scheduler. Without a hash, which would take
+            # longer than the transfer.
             payload = client.scatter(payload, hash=False)
         client.gather([client.submit(nothing, payload, pure=False) for _ in range(n)])
 
@@ -70,7 +71,7 @@ def dask_actors(recipe: Recipe, workers: int) -> EmptyRound:
     places = client.scheduler_info(n_workers=-1)["workers"]
     actors = [client.submit(Nothing, actor=True, workers=[place], pure=False).result() for place in places]
 
-    def empty_round(n, payload=None):
+    def empty_round(n: int, payload: object = None) -> None:
         for answer in [actors[i % len(actors)].nothing(payload) for i in range(n)]:
             answer.result()
 
@@ -123,11 +124,12 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     that is lost in the noise. Nothing at all of an engine that nobody can ask.
 
     A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
-    own = "empty_round" in recipe.functions
+    own = getattr(module, "empty_round", None)
+    make = ROUNDS.get(recipe.engine or "")
     if own:
-        empty_round = module.empty_round
-    elif recipe.engine in ROUNDS:
-        empty_round = ROUNDS[recipe.engine](recipe, workers)
+        empty_round = own
+    elif make:
+        empty_round = make(recipe, workers)
     else:
         return None
 
@@ -143,12 +145,12 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     empty_round(1, witness)
     if not witness.sent:  # threads share the memory; so does joblib, which computes for one worker in this process
         return Cost(one_each, _known(task))
-    payload = np.ones(PAYLOAD, np.uint8)  # zeros would be one page of memory again and again
+    payload = np.ones(PAYLOAD, np.uint8)  # zeros would be the same page of memory again and again
     return Cost(one_each, _known(task), _known((median(1, payload) - median(1)) / PAYLOAD))
 
 
 def _known(seconds: float) -> float | None:
-    return seconds if seconds > 0 else None  # less than nothing: noise
+    return seconds if seconds > 0 else None  # a negative time is noise
 
 
 def warm_up(recipe: Recipe, workers: int) -> int:
@@ -158,12 +160,12 @@ def warm_up(recipe: Recipe, workers: int) -> int:
 
 
 def resource(recipe: Recipe) -> str:
-    """What each worker of a recipe needs one of, as Ray calls it."""
+    """The resource that each worker of a recipe needs one of, by Ray's name."""
     return "CPU" if recipe.runs_on == "CPU" else "GPU"
 
 
 def dask_places() -> set[str]:
-    """The addresses of Dask's workers: one that is started again has another."""
+    """The addresses of Dask's workers. A worker that was restarted has a new one."""
     import distributed
 
     return set(distributed.default_client().scheduler_info(n_workers=-1)["workers"])
@@ -181,7 +183,7 @@ def places(framework: str, kind: str) -> int:
 
 
 def held(framework: str, kind: str) -> int:
-    """How many of them others keep for themselves, as they can in Ray."""
+    """How many of them others have reserved, as is possible in Ray."""
     if framework == "Dask":
         return 0
     import ray
@@ -190,7 +192,7 @@ def held(framework: str, kind: str) -> int:
 
 
 def sees_gpu() -> bool:
-    """Whether CUDA has a GPU for this process, which may have no package to ask."""
+    """Whether CUDA finds a GPU for this process, which may have no package installed to ask."""
     import ctypes
 
     try:
@@ -202,7 +204,7 @@ def sees_gpu() -> bool:
 
 
 def ray_losses() -> int:
-    """How many of Ray's processes have ended without being told to."""
+    """How many of Ray's processes have ended unexpectedly."""
     # ray.util.state would say it too, but asks the dashboard, which a recipe's own Ray does not have.
     from ray._private.state import state
     from ray.core.generated import common_pb2, gcs_pb2
@@ -212,7 +214,8 @@ def ray_losses() -> int:
 
 
 def losses(recipe: Recipe) -> Callable[[], int]:
-    """A function that says how many workers were lost since now. An engine that does not go on without one raises."""
+    """Returns a function that says how many workers have been lost since this call. An engine that cannot continue
+    without a worker raises instead."""
     if recipe.framework == "Ray":
         before = ray_losses()
         return lambda: ray_losses() - before
@@ -224,14 +227,14 @@ def losses(recipe: Recipe) -> Callable[[], int]:
 
 @contextlib.contextmanager
 def none_lost(say: Callable[..., None]) -> Iterator[None]:
-    """multiprocessing.Pool waits for ever for the answer of a process that is gone: this ends our process instead."""
+    """multiprocessing.Pool waits forever for the answer of a process that has died; this ends our process instead."""
     done = threading.Event()
     mine = {child.pid for child in multiprocessing.active_children()}
 
-    def watch():
+    def watch() -> None:
         while not done.wait(0.5):
             if not {child.pid for child in multiprocessing.active_children()} >= mine and not done.is_set():
-                say(ending="a worker was lost, and multiprocessing's pool would wait for its answer for ever")
+                say(ending="a worker was lost, and multiprocessing's pool would wait forever for its answer")
                 os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -242,7 +245,7 @@ def none_lost(say: Callable[..., None]) -> Iterator[None]:
 
 
 def dashboard() -> str | None:
-    """The address of Dask's dashboard, where one is served."""
+    """The address of Dask's dashboard, if one is served."""
     import distributed
 
     try:

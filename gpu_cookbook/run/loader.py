@@ -10,19 +10,21 @@ from gpu_cookbook.catalogue import Recipe
 
 
 class Loader:
-    """A recipe's module in two steps, so that importing the framework is timed apart from running the file."""
+    """Loads a recipe's module in two steps, so that importing the framework is timed separately from executing the
+    file."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
 
     def imports(self) -> None:
         for name in self.recipe.imports:
-            with contextlib.suppress(ModuleNotFoundError):  # an object of a module: executing the file imports it
+            with contextlib.suppress(ModuleNotFoundError):  # an object inside a module: executing the file imports it
                 importlib.import_module(name)
 
     def execute(self) -> ModuleType:
         spec = importlib.util.spec_from_file_location(self.recipe.module, self.recipe.path)
+        assert spec and spec.loader, self.recipe.path
         module = importlib.util.module_from_spec(spec)
-        sys.modules[self.recipe.module] = module  # processes that the recipe starts find its functions by this name
+        sys.modules[self.recipe.module] = module  # processes that the recipe starts look up its functions by this name
         spec.loader.exec_module(module)
         return module

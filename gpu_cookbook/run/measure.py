@@ -1,4 +1,4 @@
-"""Takes the metrics of one result in this process, in seconds and bytes. docs/how-we-measure.md says what they mean."""
+"""Measures the metrics of one result in this process, in seconds and bytes; docs/how-we-measure.md defines them."""
 
 import threading
 import time
@@ -16,21 +16,24 @@ from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_o
 from gpu_cookbook.run.device import Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 
-VERSION = "1"  # of what the metrics mean: stored ones of another version are not compared with them
-BUDGET = 0.3  # seconds of calls for a metric
+VERSION = "1"  # of the definition of the metrics: stored results of another version are not compared with these
+BUDGET = 0.3  # seconds of calls per metric
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
-SAMPLES = 10  # and at least so many, unless that takes more than four budgets (then 3), or ten (then 1)
-COLD_LIMIT = 5  # without an upload a first call that takes longer is the sample; compiling was in the check before
-SIGNIFICANCE = 0.8  # of the device's own time: a synchronised call cannot be faster, but for the clocks' spread
-AGAIN = 2  # times that both are taken anew before that is said: of a CPU that others use, one may just have been slow
+SAMPLES = 10  # the least number of samples, unless they take more than four budgets (then 3 are enough) or ten (then 1)
+# In seconds. Without an upload, a first call that takes longer is the only sample; the check before has compiled.
+COLD_LIMIT = 5
+# A fraction of the device time: a synchronised call cannot take less, apart from the spread of the clocks.
+SIGNIFICANCE = 0.8
+# How often both are measured again before a call is refused for it: on a busy CPU, one may just have been slow.
+AGAIN = 2
 
 
 class Wrong(Exception):
-    """A result that is not the reference's; the message says where."""
+    """An answer that differs from the reference; the message says where."""
 
 
 def sample(call: Callable[[], Any]) -> list[float]:
-    """Seconds of each call."""
+    """Time calls until there are enough samples; return the seconds of each."""
     times = []
     begin = time.perf_counter()
     while True:
@@ -53,7 +56,7 @@ def device_memory_used() -> int:
 
 
 class MemoryPeak:
-    """The most NVIDIA device memory in use while it is open, over what was in use at ``base``; all GPUs together."""
+    """The peak NVIDIA device memory in use while this is open, minus ``base``, summed over all GPUs."""
 
     def __init__(self, base: int) -> None:
         self.base = base
@@ -79,7 +82,7 @@ class MemoryPeak:
 
 
 def first_result(loader: Loader, workload: ModuleType, engine: ExitStack) -> tuple[ModuleType, FirstResult]:
-    """The recipe's module, and what a fresh process spends until its first result, at the smallest headline size.
+    """The recipe's module, and what a fresh process spends until its first result, at the smallest published size.
 
     ``engine`` keeps what the recipe starts.
     """
@@ -107,23 +110,23 @@ def first_result(loader: Loader, workload: ModuleType, engine: ExitStack) -> tup
 
 
 def does_not_fit(workload: ModuleType, size: Size, device: Device) -> str | None:
-    """Why this size is too large for the memory that is free, with the numbers, or None."""
+    """Why this size does not fit into the free memory, with the numbers, or None."""
     needed = workload.footprint(size)
     free = device.free_bytes()
     if free is not None and needed > 0.9 * free:
-        return f"needs {needed / 1e9:,.1f} GB on the device, where {free / 1e9:,.1f} GB are free"
+        return f"needs {needed / 1e9:,.1f} GB on the device, but only {free / 1e9:,.1f} GB are free"
     if workload.bytes_moved(size):
-        needed *= 3  # inputs and result, the reference's and one copy, for engines that share memory between processes
+        needed *= 3  # inputs and result, the reference's own, and one copy for engines that share it between processes
     elif isinstance(device, Host):
-        needed *= device.cores  # no arrays are given: what each core makes at a time
+        needed *= device.cores  # no arrays are given; this is what each core makes at a time
     free = machine.host_memory_free()
     if needed > free:
-        return f"needs {needed / 1e9:,.1f} GB of host memory, where {free / 1e9:,.1f} GB are free"
+        return f"needs {needed / 1e9:,.1f} GB of host memory, but only {free / 1e9:,.1f} GB are free"
     return None
 
 
 class Calls:
-    """A recipe's calls on one input, as they are timed, and the proof that they did the work."""
+    """The timed calls of a recipe on one input, and the checks that they did the work."""
 
     def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
         self.upload, self.function, self.wait, self.download = steps(module, workload)
@@ -132,7 +135,7 @@ class Calls:
         self.workload = workload
         self.inputs = workload.inputs(size)
         self.expected = Expected(workload, self.inputs)
-        self.in_place = repeats(workload)  # asked once: a timed call does nothing but the work
+        self.in_place = repeats(workload)  # looked up once, so that a timed call does nothing but the work
 
     arguments: tuple[Any, ...]
     result: Any
@@ -140,23 +143,24 @@ class Calls:
     replay: Callable[[], Any]
 
     def begin(self) -> None:
-        """The arguments on the device, and no calls yet."""
-        self.arguments = ()  # freed before there are others
+        """Upload the arguments and reset the count of calls."""
+        self.arguments = ()  # freed before new ones are made
         self.result = self.back = None
         self.options: dict[str, Any] = {}
         self.calls = 0
         self.arguments = self.upload(*self.inputs)
 
     def poison(self) -> None:
-        """Where a recipe can write into an array that exists: what the calls after this leave out of it stays NaN."""
+        """If the recipe can write into an existing array, fill that array with NaN: what later calls do not write stays
+        NaN."""
         if takes_out(self.function):
             self.result = None
             self.options.clear()
-            # A new one each time: upload() need not copy, and then the calls write into this one.
+            # A new array each time: upload() may not copy, and then the calls write into this very array.
             (self.options["out"],) = self.upload(np.full(self.expected.answer.shape, np.nan, np.float32))
 
     def call(self) -> Any:
-        self.result = None  # one at a time
+        self.result = None  # free the previous result first, so that only one exists
         self.result = result = self.function(*self.arguments, **self.options)
         self.calls += 1
         if self.in_place:
@@ -168,6 +172,7 @@ class Calls:
 
     def prepare(self) -> None:
         """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
+        assert self.prepared
         self.begin()
         self.poison()
         self.replay = self.prepared(*self.arguments, **self.options)
@@ -178,14 +183,14 @@ class Calls:
         self.wait(result)
 
     def verify(self, what: str = "") -> None:
-        """Wrong, if the result of the last call is not that of all calls."""
+        """Raises Wrong if the result is not what all calls so far should have produced."""
         expected = Expected(self.workload, self.inputs, self.calls) if self.in_place else self.expected
         fault = expected.disagreement(self.download(self.result))
         if fault:
             raise Wrong(what + fault)
 
     def there_and_back(self) -> None:
-        self.back = None  # one at a time
+        self.back = None  # free the previous result first, so that only one exists
         self.back = self.round_trip(*self.inputs)
 
     def verify_back(self) -> None:
@@ -197,9 +202,9 @@ class Calls:
 def measure(
     module: ModuleType, workload: ModuleType, result: Result, device: Device, memory_base: int | None
 ) -> Result:
-    """The result with what is measured of it; refused, where a time cannot be true. Wrong, or what the recipe raises.
+    """The result with its metrics; refused if a time cannot be true. Raises Wrong, or whatever the recipe raises.
 
-    ``memory_base``: bytes that were in use on the GPUs before; None where none takes part.
+    ``memory_base``: bytes that were in use on the GPUs before; None if none is involved.
     """
     calls = Calls(module, workload, result.size)
     with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:
@@ -211,7 +216,7 @@ def measure(
         result = replace(result, peak_memory=peak.bytes)
     uploaded = any(isinstance(x, np.ndarray) for x in calls.inputs)
     timings = {}
-    if cold <= COLD_LIMIT or uploaded:  # the first call also waits for what upload() has only begun
+    if cold <= COLD_LIMIT or uploaded:  # the first call also waits for an upload that has only been started
         calls.poison()
         timings[Metric.RESIDENT] = Timing.of(sample(calls.synchronised))
     else:
@@ -238,8 +243,8 @@ def measure(
         wall = timings[Metric.RESIDENT]
         if _too_fast(wall, own):
             fault = (
-                f"one synchronised call takes {wall.median * 1e3:,.4g} ms, and {own.median * 1e3:,.4g} ms on the"
-                " device's own clock: it was not waited for"
+                f"one synchronised call takes {wall.median * 1e3:,.4g} ms, but the device's own clock says"
+                f" {own.median * 1e3:,.4g} ms: the call did not wait for the device"
             )
             return replace(result, status=Status.REFUSED, reason=fault)
 

@@ -1,4 +1,4 @@
-"""Runs recipes, each in a process of its own with a time limit: one that crashes costs its own results only."""
+"""Runs each recipe in its own process with a time limit, so that one that crashes loses only its own results."""
 
 import contextlib
 import json
@@ -20,12 +20,14 @@ import psutil
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Probe, Result, Size, Status, from_wire
 
-START_LIMIT = 300  # seconds to import, start engines and compile, before the first result
+START_LIMIT = 300  # seconds to import, start engines and compile before the first result
 PROBE_LIMIT = 120  # seconds
-END_LIMIT = 60  # seconds from the last result to the end of the process: Ray stops its own ones
-KILL_LIMIT = 5  # seconds: who is gone by then is stuck in the driver
-MARK = "GPU_COOKBOOK_WORKER"  # the variable by which the processes of a worker are found
-GIVE_UP = {  # how long a client looks for an engine that went away, and is not ours: 30, 60 and 20 s by itself
+END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
+KILL_LIMIT = 5  # seconds: a process that is still alive by then is stuck in the driver
+MARK = "GPU_COOKBOOK_WORKER"  # the environment variable that identifies the processes of a worker
+# How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
+# and 20 s.
+GIVE_UP = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
     "RAY_NUM_REDIS_GET_RETRIES": "3",
@@ -39,17 +41,17 @@ def run(
     probes: dict[str, Probe] | None = None,
     started: Callable[[catalogue.Recipe, Size], None] = lambda recipe, size: None,
 ) -> Iterator[Result]:
-    """Yields a result for each size as soon as it is there.
+    """Yields one result per size as soon as it is known.
 
-    Whatever ends the process early, the sizes that it leaves are failed, with the reason; where it leaves none, the
-    last one, since a recipe that crashes at its end is not safe to paste. ``action``: check or measure. ``started`` is
-    called when the work on a size begins.
+    If something ends the process early, the remaining sizes have failed, with the reason. If none remain, the last one
+    has failed, because a recipe that crashes at its end is not safe to paste. ``action``: check or measure.
+    ``started`` is called when the work on a size begins.
     """
     obstacle = machine.obstacle(recipe)
     if obstacle:
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
-    machine.versions(recipe.packages)  # looked up now: not beside a worker that is measuring
+    machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
@@ -94,8 +96,8 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
     return replace(
         result,
         device=device,
-        driver=nvidia and nvidia.driver,
-        cuda=nvidia and ".".join(map(str, nvidia.cuda)),
+        driver=nvidia.driver if nvidia else None,
+        cuda=".".join(map(str, nvidia.cuda)) if nvidia else None,
         versions=machine.versions(recipe.packages) if device else None,
     )
 
@@ -108,7 +110,7 @@ def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
         kinds.append("cuda")
     if "OpenCL device" in runs_on:
         kinds.append("opencl")
-    found = {}
+    found: dict[str, Probe] = {}
     for kind in kinds:
         with Process({"action": "probe", "kind": kind}) as process:
             for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
@@ -123,15 +125,15 @@ _running: set["Process"] = set()
 
 
 def stop_all() -> None:
-    """Ends every worker that another thread waits for."""
+    """Ends every worker for which another thread is waiting."""
     for process in list(_running):
         process.kill()
 
 
 class Process:
-    """A worker, with empty caches for compiled kernels, that takes everything it started along when it ends.
+    """A worker process with empty caches for compiled kernels. Everything that it started ends with it.
 
-    ``cores``: the only ones it may use. ``gpus``: the only NVIDIA GPUs that it sees, by their indices.
+    ``cores``: the cores that it may use. ``gpus``: the indices of the NVIDIA GPUs that it can see.
     """
 
     def __init__(
@@ -151,23 +153,24 @@ class Process:
             settings |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus))}
         with Path(self.folder, "stderr").open("wb") as errors, _only(self.cores):
             self.popen = subprocess.Popen(
-                # The job goes through stdin: a longer command line moves what lies in memory, and by that NumPy's
-                # increment of 1,000,000 elements from 43 to 57 µs (seen on an AMD EPYC).
+                # The job goes through stdin, because a longer command line shifts addresses in memory: that changed
+                # NumPy's increment of 1,000,000 elements from 43 to 57 µs on an AMD EPYC.
                 [sys.executable, "-P", "-m", "gpu_cookbook.run.worker", str(writing)],
                 pass_fds=[writing],
                 stdin=subprocess.PIPE,
                 stdout=errors,
                 stderr=errors,
                 env=settings,
-                start_new_session=True,  # Ctrl-C is for us; we end the worker
+                start_new_session=True,  # Ctrl-C must reach only us; we end the worker
             )
         os.close(writing)
+        assert self.popen.stdin
         with contextlib.suppress(BrokenPipeError), self.popen.stdin as stdin:
             stdin.write(json.dumps(self.job).encode())
         return self
 
     def messages(self, first_limit: float, limit: float) -> Iterator[dict[str, Any]]:
-        """The worker's messages; then {"ending": reason} if it ended in another way than it should."""
+        """The worker's messages, followed by {"ending": reason} if it did not end normally."""
         buffer = b""
         deadline = time.monotonic() + first_limit
         measuring = False
@@ -189,14 +192,14 @@ class Process:
         try:
             code = self.popen.wait(END_LIMIT)
         except subprocess.TimeoutExpired:
-            yield {"ending": f"did not exit within {END_LIMIT} s of its last result: stopped"}
+            yield {"ending": f"did not exit within {END_LIMIT} s of its last result and was stopped"}
         else:
             if code:
                 yield {"ending": self._reason(code)}
 
     def _reason(self, code: int) -> str:
         if code == -signal.SIGKILL:
-            return "killed from outside, as the system does when memory runs out"
+            return "killed by SIGKILL, as the system does when memory runs out"
         if code < 0:
             return f"crashed: {signal.Signals(-code).name}"
         with Path(self.folder, "stderr").open(encoding="utf-8", errors="replace") as errors:
@@ -204,14 +207,16 @@ class Process:
         return lines[-1][:300] if lines else f"ended with exit code {code}"
 
     def family(self) -> Iterator[psutil.Process]:
-        """The worker and all that came of it, also in sessions of their own or orphaned: they inherited the folder."""
+        """The worker and all its descendants, even orphaned ones and those in other sessions: they inherited the folder
+        in their environment."""
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get(MARK) == self.folder:
                     yield process
 
     def kill(self) -> None:
-        # multiprocessing's trackers end by themselves, once they have freed the shared memory of those who are gone.
+        # multiprocessing's resource trackers exit by themselves once they have freed the shared memory of processes
+        # that have ended.
         _end(lambda: [process for process in self.family() if "resource_tracker" not in " ".join(_command(process))])
         psutil.wait_procs(list(self.family()), timeout=3)
         _end(self.family)
@@ -227,7 +232,7 @@ class Process:
 
 @contextlib.contextmanager
 def _only(cores: Sequence[int] | None) -> Iterator[None]:
-    """What this thread starts may use these cores only."""
+    """Processes that this thread starts may use only these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:
@@ -237,7 +242,7 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
 
 
 def _end(family: Callable[[], Any]) -> None:
-    """Kills all of a family, and those whom they started before they were killed."""
+    """Kills all processes of a family, including those that they started in the meantime."""
     deadline = time.monotonic() + KILL_LIMIT
     while (processes := list(family())) and time.monotonic() < deadline:
         for process in processes:
@@ -254,8 +259,9 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """The environment of a recipe: ours, with the caches of compiled kernels in an empty folder, so that a first result
-    is the same on every day; nvcc on PATH where there is one; and nothing sent to anyone."""
+    """The environment variables of a recipe: ours, but with the caches for compiled kernels in an empty folder, so that
+    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics turned
+    off."""
     settings = dict(os.environ)
     for name in (
         "CUDA_CACHE_PATH",

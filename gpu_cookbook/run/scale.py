@@ -1,13 +1,13 @@
-"""From one core to every GPU: random_subset_mean on more and more workers, in every engine, and what each engine costs.
+"""From one core to every GPU: random_subset_mean on more and more workers, and the overhead of each engine.
 
-What can be run here, what must be so before it is, and the runs themselves, which yield Rows (gpu_cookbook/scaling.py).
-The recipes and the sizes are those of recipes/random_subset_mean.
+This module plans the runs that are possible here, checks what they need, and runs them; they yield Rows
+(gpu_cookbook/scaling.py). Recipes and sizes are those of recipes/random_subset_mean.
 """
 
 import itertools
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from gpu_cookbook.results import Status, Timing
 from gpu_cookbook.run import engines, runner
 from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, BadInput, Cost, Row, ScaleError, amount
 
-KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # of the recipes that scale
-CONTEXT = 2e9  # bytes of a GPU's memory: CUDA's context, cuRAND's states, NCCL's buffers (0.5 to 1.6 were seen)
-ANSWER_LIMIT = 3  # seconds until an engine that runs already must have taken a connection
-JOIN_LIMIT = 5  # seconds until it must have said what works for it
-START = {  # how it is started, on this machine only
+KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # the kind of worker, for recipes that scale
+CONTEXT = 2e9  # bytes of GPU memory for the CUDA context, cuRAND's states and NCCL's buffers (0.5 to 1.6 GB were seen)
+ANSWER_LIMIT = 3  # seconds within which a running engine must accept a connection
+JOIN_LIMIT = 5  # seconds within which it must report its workers
+START = {  # how to start it on this machine only
     "Dask": "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787",
     "Ray": "docs/scale-out/ray.md has the commands",
 }
@@ -34,29 +34,29 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Work:
-    """What each run computes: an array of so many rows and columns; weak: also one that has the rows of all workers."""
+    """What each run computes: an array of this size. ``weak``: also one that has as many rows for each worker."""
 
     size: int
     weak: bool = False
-    chunk: int | None = None  # the workload's own
+    chunk: int | None = None  # None: the workload's own
 
-    def problems(self, workers: int | None) -> dict[str, tuple[int, int, int]]:
+    def problems(self, workers: int) -> dict[str, tuple[int, int, int]]:
         """{mode: (rows, columns, chunk)}. On one worker both modes are the same problem."""
         workload = catalogue.workload_module(WORKLOAD)
         rows, columns = workload.shape(self.size)
         chunk = self.chunk or workload.chunk(self.size)
         found = {STRONG: (rows, columns, chunk)}
-        if self.weak and workers and workers > 1:
+        if self.weak and workers > 1:
             found[WEAK] = (rows * workers, columns, chunk)
         return found
 
 
 @dataclass(frozen=True)
 class Run:
-    """One recipe on so many workers."""
+    """One recipe on a given number of workers."""
 
     recipe: Recipe
-    workers: int | None  # as many as there are behind the address
+    workers: int  # 0: all workers at the address
     address: str | None = None
 
     @property
@@ -90,10 +90,10 @@ def prepare(
     gpus: Sequence[int] | None = None,
     addresses: Mapping[str, str] | None = None,
 ) -> tuple[list[Run], list[Row]]:
-    """(runs, rows of what was skipped): see recipes() and plan(). One core and all, one GPU, its doublings and all,
-    where no numbers are given.
+    """(runs, rows of what was skipped): see recipes() and plan(). If no numbers are given: one core and all, and one
+    GPU, its doublings and all.
 
-    ScaleError, where nothing can run, or where something must be so that is not: found out now, not after minutes."""
+    ScaleError if nothing can run, or if something that the runs need is missing: better now than after minutes."""
     addresses = addresses or {}
     chosen = recipes(names, lane, addresses)
     cores = sorted({1, len(os.sched_getaffinity(0))}) if cores is None else cores
@@ -102,15 +102,15 @@ def prepare(
     runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
     if not runs:
         why = "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason))
-        why = why or "no core and no GPU was asked for, or more than the one core that NumPy uses"
-        raise ScaleError(f"Nothing to run here: {why}.")
+        why = why or "no core and no GPU was requested, or NumPy alone on more than the one core that it uses"
+        raise ScaleError(f"There is nothing to run: {why}.")
     require_free_memory(runs, work)
     return runs, skipped
 
 
 def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iterable[str] = ()) -> list[Recipe]:
-    """The recipes that scale, of these engines: a technique, or the first word of several. ``frameworks``: those whose
-    engine runs already; only their recipes that can use one."""
+    """The recipes that scale, for these engines. A name is a technique, or the first word of several techniques.
+    ``frameworks``: those whose engine is already running; only those of their recipes that can use it are returned."""
     mine = [recipe for recipe in catalogue.choose([WORKLOAD], (), lane) if recipe.runs_on in KINDS]
     known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
@@ -121,7 +121,9 @@ def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iter
     if frameworks:
         mine = [recipe for recipe in mine if recipe.framework in frameworks and recipe.takes_address]
         if not mine:
-            raise ScaleError("Only recipes of Dask (--scheduler) and of Ray (--address) can use a running cluster.")
+            raise ScaleError(
+                "Only recipes of Dask (--scheduler) and of Ray (--address) can use an engine that is already running."
+            )
     return mine
 
 
@@ -136,10 +138,9 @@ def plan(
     addresses: Mapping[str, str],
     clusters: Mapping[str, Cluster],
 ) -> tuple[list[Run], list[Row]]:
-    """(runs, skipped rows): each recipe on each number of workers; NumPy uses one core. Where its framework has an
-    address, once, on all workers of the cluster; ScaleError, where others hold some of them."""
-    runs: list[Run] = []
-    skipped: list[Row] = []
+    """(runs, skipped rows): each recipe on each number of workers; NumPy uses only one core. If the framework has an
+    address, there is one run per recipe, on all workers of the cluster; ScaleError if others are using some of them."""
+    runs, skipped = [], []
     for recipe in chosen:
         address = addresses.get(recipe.framework)
         obstacle = machine.missing(recipe) if address else machine.obstacle(recipe)
@@ -147,13 +148,15 @@ def plan(
             kind = engines.resource(recipe)
             workers, held = clusters[recipe.framework][kind]
             if held:
-                raise ScaleError(f"Others hold {held} of {workers} {kind}s behind {address}: wait until they finish.")
+                raise ScaleError(
+                    f"Others are using {held} of the {workers} {kind}s behind {address}: wait until they finish."
+                )
             if not workers:
-                obstacle = f"no {kind} behind {address}"
+                obstacle = f"there is no {kind} behind {address}"
         if obstacle:
-            skipped.append(Run(recipe, None).row(Status.SKIPPED, obstacle))
+            skipped.append(Run(recipe, 0).row(Status.SKIPPED, obstacle))
         elif address:
-            runs.append(Run(recipe, None, address))
+            runs.append(Run(recipe, 0, address))
         elif recipe.runs_on == "CPU":
             runs += [Run(recipe, n) for n in cores if n == 1 or recipe.technique != "numpy"]
         else:
@@ -162,15 +165,15 @@ def plan(
 
 
 def doublings(most: int) -> list[int]:
-    """1, 2, 4, … and the most."""
+    """1, 2, 4, … and the maximum."""
     return sorted({2**n for n in range(most.bit_length())} | {most}) if most else []
 
 
-# ---- What must be so before anything is measured.
+# ---- Checks before anything is measured.
 
 
 def check_reachable(address: str) -> None:
-    """OSError, where nothing takes a connection at tcp://host:port or host:port; ValueError, where that is neither."""
+    """Raises OSError if nothing accepts a connection at tcp://host:port or host:port; ValueError if it is neither."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if not (parts.hostname and parts.port):
         raise ValueError(address)
@@ -178,16 +181,16 @@ def check_reachable(address: str) -> None:
 
 
 def unreachable_reason(address: str) -> str | None:
-    """That nothing takes a connection there any more, in words; else None."""
+    """Why the address can no longer be reached, in words, or None."""
     try:
         check_reachable(address)
     except OSError as error:
-        return f"what ran at {address} went away ({error.strerror or error})"
+        return f"the engine at {address} can no longer be reached ({error.strerror or error})"
     return None
 
 
 def inspect_cluster(framework: str, address: str) -> Cluster:
-    """What works for an engine that runs already, asked in its own protocol. ScaleError, where none is there."""
+    """The workers of a running engine, asked through its own protocol. ScaleError if there is none."""
     try:
         check_reachable(address)
     except ValueError:
@@ -202,19 +205,19 @@ def inspect_cluster(framework: str, address: str) -> Cluster:
     with runner.Process({"action": "join", "framework": framework, "address": address}) as process:
         *_, last = process.messages(runner.START_LIMIT, JOIN_LIMIT)
     if "ending" in last:
-        raise ScaleError(f"What is at {address} cannot be used as {framework}: {last['ending']}")
+        raise ScaleError(f"What runs at {address} does not work as {framework}: {last['ending']}")
     if not any(workers for workers, _ in last["behind"].values()):
-        raise ScaleError(f"No workers connected to {address} yet: start workers first.")
+        raise ScaleError(f"No workers are connected to {address} yet: start some first.")
     return {kind: (workers, held) for kind, (workers, held) in last["behind"].items()}
 
 
 def require_free_memory(runs: Sequence[Run], work: Work) -> None:
-    """ScaleError, where the host or a GPU of these runs has too little memory free for the work, or somebody else uses
-    the GPU."""
+    """ScaleError if the host or a GPU has too little free memory for these runs, or if another program is using the
+    GPU."""
 
     def needed(kind: str) -> float:
-        """Bytes of the largest run: samples, subset, the generator's own, as the workload counts; cores share one
-        memory. Nothing is stored in the tuned lane, but by recipes that make other samples than its shared ones."""
+        """Bytes that the largest run needs, as the workload counts them: samples, subset, and the generator's own.
+        Cores share one memory. Tuned recipes store nothing, except those with samples of their own."""
         chunks = [
             ((run.workers or 1) if kind == "core" else 1) * min(side, rows) * min(side, columns)
             for run in runs
@@ -235,13 +238,13 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
     for gpu, (used, left), others in itertools.islice(every, most):
         if others:
             raise ScaleError(
-                f"GPU {gpu.index} ({gpu.name}) is in use by somebody else: {', '.join(others)}. Wait until they "
-                "finish, or leave it out: CUDA_VISIBLE_DEVICES names the GPUs to use."
+                f"GPU {gpu.index} ({gpu.name}) is in use by another program: {', '.join(others)}. Wait until it "
+                "finishes, or exclude this GPU with CUDA_VISIBLE_DEVICES."
             )
         if left < on_gpu:
             raise ScaleError(
                 f"GPU {gpu.index} ({gpu.name}) has {left / 1e9:.1f} GB free of {(used + left) / 1e9:.0f}, and this "
-                f"needs {on_gpu / 1e9:.1f}: free some, leave it out with CUDA_VISIBLE_DEVICES, or use a smaller "
+                f"needs {on_gpu / 1e9:.1f}: free some, exclude this GPU with CUDA_VISIBLE_DEVICES, or use a smaller "
                 "--chunk."
             )
 
@@ -259,7 +262,7 @@ def require_drawable(path: Path) -> None:
         path.open("ab").close()
     except OSError as error:
         raise BadInput(
-            f"Cannot write {path}: {error.strerror}. Name a file that you may write to, in a folder that exists."
+            f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
         ) from None
     if not there:
         path.unlink()
@@ -268,18 +271,21 @@ def require_drawable(path: Path) -> None:
 # ---- The runs.
 
 
-def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> Iterator[Row]:
-    """Yields the rows of every run as they come; ``started`` is called before each run. Whoever closes it, or stops it
-    by Ctrl-C, leaves no process behind."""
+def measure_all(
+    runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say
+) -> Generator[Row, None, None]:
+    """Yields the rows of every run as soon as they are measured; ``started`` is called before each run. Closing it, or
+    Ctrl-C, leaves no process behind."""
     for run in runs:
         started(run)
         yield from measure(run, work, say)
 
 
 def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]:
-    """Yields the rows of a run as they come: of its problems, and of what the engine costs by itself (mode empty).
+    """Yields the rows of a run as soon as they are measured: one per problem, and one for the engine's own overhead
+    (mode "empty").
 
-    ``say`` gets what the user should see at once: a dashboard's address.
+    ``say`` receives what the user should see at once, such as the address of a dashboard.
     """
     problems = work.problems(run.workers)
     left: list[dict[str, Any]] = [
@@ -324,11 +330,13 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
     for problem in left:
         yield run.row(Status.FAILED, reason, **problem)
     if reason and not left:
-        yield run.row(Status.FAILED, f"afterwards: {reason}" if costed else reason, mode=EMPTY)
+        yield run.row(Status.FAILED, f"passed, then at exit: {reason}" if costed else reason, mode=EMPTY)
 
 
-def answered(run: Run, status: str, reason: str | None, time: Sequence[Any] | None = None, **more: Any) -> Row:
-    """The row of an answer, as the worker sends it; ``time``: the parts of a Timing."""
+def answered(
+    run: Run, status: str, reason: str | None, time: tuple[float, float, float, int] | None = None, **more: Any
+) -> Row:
+    """The row of an answer from the worker. ``time``: the parts of a Timing."""
     if status == Status.FAILED and run.address:
         reason = unreachable_reason(run.address) or reason
-    return run.row(Status(status), reason, time=time and Timing(*time), **more)
+    return run.row(Status(status), reason, time=Timing(*time) if time else None, **more)

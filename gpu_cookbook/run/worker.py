@@ -1,18 +1,18 @@
-"""One recipe in a process of its own: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
+"""One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
 with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
 ``address``; or probe with ``kind``.
 
-A line is {"device": name}, {"start": size} before a result and {"result": {…}} after it, or {"probe": {…}}; of scale
-{"engine": {…}}, {"answer": {…}} of each problem and {"cost": {…}}; of join {"imported": framework} and {"behind": {…}};
-and {"ending": reason} where something else than a result failed.
+Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
+{…}}; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework}
+and {"behind": {…}}; {"ending": reason} if something other than a result failed.
 """
 
 import time
 
 start = time.perf_counter()
-import numpy as np  # noqa: E402, F401 - timed here, since every recipe imports it and this process needs it before them
+import numpy as np  # noqa: E402, F401 - timed here: every recipe imports NumPy, and this process needs it earlier
 
 NUMPY_IMPORT = time.perf_counter() - start
 
@@ -54,10 +54,10 @@ def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType
 
 
 def probe_of(device: Device, probes: Mapping[str, Probe]) -> Probe:
-    """What was measured of that device; Unmeasurable if it failed."""
+    """What was measured on that device. Unmeasurable if the measurement failed."""
     kind = {Cuda: "cuda", EveryGpu: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
     if kind == "opencl" and "cuda" in probes and probes["cuda"].device == device.name:
-        kind = "cuda"  # the same GPU; OpenCL names a smaller cache of it, CUDA the last one
+        kind = "cuda"  # the same GPU: OpenCL reports a smaller cache, CUDA the last-level one
     probe = probes[kind]
     if probe.failed:
         raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe.failed}")
@@ -76,10 +76,10 @@ def outcome(work: Callable[[Any], dict[str, Any]], problem: Any) -> dict[str, An
 
 
 def attempt(work: Callable[[], Result], result: Result) -> Result:
-    """What ``work()`` makes of the result; failed, with the reason, where it raises."""
+    """What ``work()`` returns; the result as failed, with the reason, if it raises."""
     try:
         return work()
-    except Exception as error:  # a recipe may raise anything: that is its result's outcome
+    except Exception as error:  # a recipe may raise anything; the exception is then its result
         return replace(result, status=Status.FAILED, reason=_reason(error))
 
 
@@ -91,8 +91,8 @@ def _reason(error: Exception) -> str:
 
 
 def probe(kind: str) -> Probe:
-    make: Callable[[], Device] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}[kind]
-    device = make()
+    makers: dict[str, Callable[[], Device]] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}
+    device = makers[kind]()
     return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
@@ -146,7 +146,7 @@ def run(job: Mapping[str, Any], say: Say) -> None:
 
 
 def scale(job: dict[str, Any], say: Say) -> None:
-    """Times a recipe of random_subset_mean, until its mean is on the host, at each problem."""
+    """Times a recipe of random_subset_mean for each problem, until its mean is on the host."""
     recipe = catalogue.read(Path(job["path"]))
     workload = catalogue.workload_module(recipe.workload)
     address = job["address"]
@@ -161,7 +161,7 @@ def scale(job: dict[str, Any], say: Say) -> None:
         started = time.perf_counter() - start
         workers = engines.places(recipe.framework, engines.resource(recipe)) if address else job["workers"]
         if not workers:
-            raise measure.Wrong("no workers are connected any more")
+            raise measure.Wrong("no workers are left at this address")
         dashboard = engines.dashboard() if recipe.framework == "Dask" else None
         say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
         _, function, wait, download = steps(module, workload)
@@ -188,9 +188,9 @@ def scale(job: dict[str, Any], say: Say) -> None:
                 if fault:
                     raise measure.Wrong(fault)
             low, high = min(means), max(means)
-            # Without a worker the others may make other samples, but not the shared ones of the tuned lane.
+            # If a worker is lost, the others may make other samples, except for the shared ones of the tuned lane.
             if not scaling.alike(low, high) and (recipe.shares_samples or not lost):
-                raise measure.Wrong(f"one seed has the means {low!r} and {high!r}")
+                raise measure.Wrong(f"the same seed gave the means {low!r} and {high!r}")
             timing = Timing.of(times)
             return {
                 "time": (timing.median, timing.q1, timing.q3, timing.count),
@@ -207,7 +207,7 @@ def scale(job: dict[str, Any], say: Say) -> None:
 
 
 def join(job: dict[str, Any], say: Say) -> None:
-    """Says what works for an engine that runs already: [how many, how many that others hold] of each kind."""
+    """Reports the workers of a running engine: for each kind, how many there are and how many others are using."""
     framework, address = job["framework"], job["address"]
     by_value(engines)
     if framework == "Dask":
@@ -220,16 +220,16 @@ def join(job: dict[str, Any], say: Say) -> None:
 
 
 def by_value(*modules: ModuleType) -> None:
-    """Has the functions and classes of these modules sent as code, as those of a script are, to workers that need not
-    have this package."""
+    """Makes pickle send the functions and classes of these modules as code, as it does for those of a script, so that
+    the workers do not need this package."""
     for module in modules:
         for each in vars(module).values():
             if (inspect.isfunction(each) or inspect.isclass(each)) and each.__module__ == module.__name__:
-                each.__module__ = "__main__"  # where pickle does not find it: then cloudpickle takes it, code and all
+                each.__module__ = "__main__"  # pickle cannot find it there, so cloudpickle sends its code
 
 
 def main() -> None:
-    # PR_SET_PDEATHSIG: nothing goes on measuring after gpu-cookbook was killed.
+    # PR_SET_PDEATHSIG: so that the worker does not outlive gpu-cookbook.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     job = json.load(sys.stdin)
     with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
@@ -246,7 +246,7 @@ def main() -> None:
                 join(job, say)
             else:
                 run(job, say)
-        except Exception as error:  # outside of any result: while importing, starting an engine, opening the device
+        except Exception as error:  # outside of any result: while importing, starting an engine, or opening the device
             traceback.print_exc()
             say(ending=reason(error))
 

@@ -1,6 +1,6 @@
 """Results in asv's own files, under the names of the suite in benchmarks/: written and read through asv's classes.
 
-``compare --save`` writes here what ``asv run`` would, in a fraction of the time; ``tables`` reads what either wrote.
+``compare --save`` writes what ``asv run`` would write, in a fraction of the time; ``tables`` reads the files of both.
 """
 
 import ast
@@ -51,13 +51,15 @@ class Store:
         self.config.benchmark_dir = str(self.root / "benchmarks")
         self.config.results_dir = str(self.root / "benchmarks" / "results")
         self.folder = Path(self.config.results_dir)
-        self.scratch = self.root / ".asv"  # asv's own, which git ignores
+        self.scratch = self.root / ".asv"  # asv's own folder, which git ignores
         if not git(self.root, "rev-parse", "--verify", "--quiet", "HEAD"):
-            raise StoreError(f"Stored results belong to commits, and {self.root} is no git repository with one.")
+            raise StoreError(
+                f"Stored results belong to commits, but {self.root} is not a git repository with a commit."
+            )
         self.repo = repo.get_repo(self.config)
 
     def load(self) -> tuple[list[Result], list[str]]:
-        """Every stored result, with its origin; and a line for each file that cannot be used."""
+        """Every stored result with its origin, and one line for each file that cannot be used."""
         known = conditions.read(self.folder)
         results: list[Result] = []
         complaints = []
@@ -66,7 +68,7 @@ class Store:
                 continue
             try:
                 results += self._read(path, known)
-            except Exception as error:  # whatever a broken file does to asv's reader: the others are shown
+            except Exception as error:  # asv's reader may raise anything for a broken file: show the other files
                 complaints.append(f"{path.relative_to(self.root)}: {_first_line(error)}")
         return results, complaints
 
@@ -76,7 +78,7 @@ class Store:
         try:
             stored = results.Results.load(str(path), machine_name=path.parent.name)
         except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise StoreError(f"not a result file of asv, or cut off ({_first_line(error)})") from error
+            raise StoreError(f"not an asv result file, or truncated ({_first_line(error)})") from error
         changed = changed_since(self.root, stored.commit_hash)
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
@@ -97,26 +99,27 @@ class Store:
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe))
             if result := parts.result(key, known, environment):
-                # asv run holds no result against what the device can do: what compare refuses is refused here.
+                # asv run does not compare a result with what the device can do: what compare refuses is refused here.
                 results.append(judged(replace(result, origin=replace(origin, stale=stale))))
         return results
 
     def _fill(
         self, found: dict[tuple[str, str, Size], "_Parts"], stored: Any, name: str, workload: str, benchmark: str
     ) -> None:
-        """Adds one benchmark's values to the results that they belong to."""
+        """Adds the values of one benchmark to the results to which they belong."""
         params = stored.get_result_params(name)
         values = stored.get_result_value(name, params)
         statistics = stored.get_result_stats(name, params)
         first_size = catalogue.workload_module(workload).SIZES[0]
         for param, value, stats in zip(itertools.product(*params), values, statistics, strict=True):
             technique, *size = map(ast.literal_eval, param)
-            size = size[0] if size else first_size  # the first result is the recipe's, shown with its first size
+            # The first result belongs to the recipe and is shown with its smallest size.
+            size = size[0] if size else first_size
             parts = found.setdefault((workload, technique, size), _Parts())
             if benchmark == CONDITIONS:
                 parts.conditions = value
             elif value is None:
-                parts.failed = True  # whatever else went well
+                parts.failed = True  # even if other metrics succeeded
             elif not math.isnan(value):
                 if benchmark in SCALARS:
                     parts.scalars[SCALARS[benchmark]] = value
@@ -126,7 +129,7 @@ class Store:
 
 @dataclass
 class _Parts:
-    """What asv's files have of one result."""
+    """What asv's files contain about one result."""
 
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
@@ -134,7 +137,7 @@ class _Parts:
     failed: bool = False
 
     def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
-        """None where nothing is known of it, not even a reason."""
+        """None if nothing is known about it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
         under = None if self.conditions is None else known.get(self.conditions)
@@ -167,23 +170,25 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(results, []), the newest of each machine and workload; or ([], [(before, after), …]) where two machines, commits
-    or environments are named: a pair a machine, since two of them never stand for one another unasked.
+    """(results, []) with the newest of each machine and workload; or ([], [(before, after), …]) if two machines,
+    commits or environments are named: one pair per machine, because two machines are only compared if both are named.
 
-    A StoreError names the known ones where nothing fits.
+    A StoreError names the known ones if nothing matches.
     """
     named = {"machine": machines or (), "commit": commits or (), "environment": environments or ()}
     for key, wanted in named.items():
         if len(wanted) > 2:
-            raise StoreError(f"--{key} may be given twice at most, to compare two.")
+            raise StoreError(f"--{key} can be given at most twice, to compare two.")
         for word in wanted:
             if not any(_fits(each, key, word) for each in results):
                 known = sorted({_of(each, key)[:8] if key == "commit" else _of(each, key) for each in results})
-                there = f"There are: {', '.join(known)}." if known else "None are stored yet: compare --save."
-                raise StoreError(f"No results of {key} '{word}'. {there}")
+                there = f"There are: {', '.join(known)}."
+                if not known:
+                    there = "Nothing is stored yet. To store results: gpu-cookbook compare --save"
+                raise StoreError(f"There are no results for {key} '{word}'. {there}")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
-        raise StoreError(f"Compare two of one kind: --{' and --'.join(double)} were both given twice.")
+        raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
     sides = [
         _newest(results, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
         for side in range(2)
@@ -194,7 +199,7 @@ def select(
         return [], [(sides[0], sides[1])]
     both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
     if not both:
-        raise StoreError("No machine has results of both.")
+        raise StoreError("No machine has results for both.")
     before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
     return [], list(zip(before, after, strict=True))
 
@@ -210,8 +215,8 @@ def _fits(result: Result, key: str, word: str) -> bool:
 
 
 def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    """Of each machine, environment and workload what belongs to the newest commit; of asv's environments there, the one
-    with most results, or else the last one."""
+    """For each machine, environment and workload, the results of the newest commit; if asv has several environments
+    there, those of the one with the most results, and among equals of the latest."""
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
@@ -230,17 +235,17 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
 
 
 def _environment_of(asv_name: str) -> str:
-    """Ours, of asv's name of it: existing-py3.12-rapids."""
+    """Our name of an environment, from asv's: existing-py3.12-rapids."""
     last = asv_name.rpartition("-")[2]
     return last if last in catalogue.environments() else machine.MAIN
 
 
 class Writer:
-    """Adds results to the file of this machine, commit and environment, each as soon as it is measured."""
+    """Adds each result to the file of this machine, commit and environment as soon as it is measured."""
 
     def __init__(self, store: Store, machine_name: str | None = None, resume: bool = False) -> None:
-        """``resume``: keeps the stored sizes of a recipe that are not measured again; else they are forgotten, as they
-        may come from other versions."""
+        """``resume``: keep the stored sizes of a recipe that are not measured again; otherwise they are discarded,
+        because they may come from other versions."""
         from asv import environment
         from asv import machine as asv_machine
         from asv_runner import discovery
@@ -252,7 +257,7 @@ class Writer:
         self._refuse_another_installation()
         if machine_name is not None and not re.fullmatch(r"\w[\w.-]*", machine_name):
             raise StoreError(
-                f"'{machine_name}' cannot name a machine: letters, digits, '_', '-' and '.', as in my-gpu."
+                f"'{machine_name}' is not a valid machine name: use letters, digits, '_', '-' and '.', as in my-gpu."
             )
         machine_name = machine_name or asv_machine.Machine.get_unique_machine_name()
         defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
@@ -260,8 +265,8 @@ class Writer:
             defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
         self.machine = asv_machine.Machine()
         self.machine.__dict__.update(defaults)
-        # As asv names an environment that exists, but by Python's version, not by its path, which is nobody's business
-        # and another one after the clone has moved.
+        # As asv names an existing environment, but with Python's version instead of its path, which is private and
+        # changes when the clone is moved.
         self.python = ".".join(map(str, sys.version_info[:2]))
         self.environment = environment.get_env_name("existing", self.python, {}, {})
         if machine.environment() != machine.MAIN:
@@ -269,13 +274,15 @@ class Writer:
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
-        self._results()  # found out now, not after the measuring
+        self._results()  # fail now, not after the measurement
         self.measured: set[tuple[str, str]] = set()  # (workload, technique) of this run
 
     def refuse_what_is_not_committed(self) -> None:
         root = self.store.root
         if git(root, "status", "--porcelain", "--", *CODE) or git(root, "rev-parse", "HEAD") != self.commit:
-            raise StoreError(f"A stored result belongs to a commit: commit {', '.join(CODE)} first, then measure.")
+            raise StoreError(
+                f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
+            )
 
     def _refuse_another_installation(self) -> None:
         root = self.store.root
@@ -285,11 +292,13 @@ class Writer:
                 copy = installed / Path(file).relative_to(folder)
                 if not copy.exists() or copy.read_bytes() != (root / file).read_bytes():
                     raise StoreError(
-                        f"The gpu-cookbook that runs is not the one of {root}: pip install --editable {root}"
+                        f"The running gpu-cookbook is not the one in {root}. To install that one:"
+                        f" pip install --editable {root}"
                     )
 
     def done(self) -> dict[tuple[str, str, Size], Result]:
-        """The results of this commit, machine and environment that are measured, with these versions of everything."""
+        """The results that are already stored for this commit, machine and environment, measured with the installed
+        versions."""
         results, _ = self.store.load()
         mine = (self.machine.machine, self.commit, self.environment)
         return {
@@ -297,7 +306,7 @@ class Writer:
             for each in results
             if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
             and each.value(Metric.RESIDENT) is not None
-            and each.copy_bandwidth  # compare's own: asv run has no copy bandwidth beside it
+            and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
             and (recipe := catalogue.find(each.workload, each.technique))
             and each.versions == machine.versions(recipe.packages)
         }
@@ -305,7 +314,8 @@ class Writer:
     def add(self, recipe: Recipe, result: Result) -> None:
         """Stores one result; asv computes its statistics from the samples.
 
-        One that was skipped leaves what was measured before, as where a GPU is not visible for once.
+        A skipped result does not replace one that was measured before, for instance when a GPU is temporarily
+        not visible.
         """
         self.refuse_what_is_not_committed()
         key = (recipe.workload, recipe.technique)
@@ -331,13 +341,13 @@ class Writer:
         return value is not None and not math.isnan(value)
 
     def _put_all(self, stored: Any, recipe: Recipe, result: Result, number: float) -> None:
-        """Every metric of a result, and the number of its conditions."""
+        """All metrics of a result, and the number of its conditions."""
         self._put(stored, recipe, CONDITIONS, result, number)
         for benchmark, metric in TIMED.items():
             samples = result.timings[metric].samples if metric in result.timings else ()
             self._put(stored, recipe, benchmark, result, result.value(metric), samples)
         for benchmark, metric in SCALARS.items():
-            # The first result is the recipe's own, not a size's: a size that has none says nothing about it.
+            # The first result belongs to the recipe, not to a size, so a size without one says nothing about it.
             first = result.size == catalogue.workload_module(recipe.workload).SIZES[0]
             if metric != Metric.FIRST or result.first or first:
                 self._put(stored, recipe, benchmark, result, result.value(metric))
@@ -360,7 +370,7 @@ class Writer:
         combinations = list(itertools.product(*described["params"]))
         index = combinations.index(tuple(wanted))
         empty = [math.nan] * len(combinations)
-        if value is None:  # asv has null for what failed, NaN for what does not run or is not measured
+        if value is None:  # asv stores null for what failed, and NaN for what does not run or was not measured
             value = None if result.wrong else math.nan
         entry = runner.BenchmarkResult(
             result=[*empty[:index], value, *empty[index + 1 :]],
@@ -384,12 +394,13 @@ class Writer:
         except Exception as error:  # whatever a broken file does to asv's reader
             name = f"{self.machine.machine}/{self.commit[:8]}-{self.environment}.json"
             raise StoreError(
-                f"{self.store.folder / name} cannot be read ({_first_line(error)}): mend it, or move it away."
+                f"{self.store.folder / name} cannot be read ({_first_line(error)}): fix it, or move it away."
             ) from error
         return stored
 
     def _save(self, stored: Any) -> None:
-        """Each file in one step: whoever is killed here leaves the old one or the new one."""
+        """Replaces each file in one step, so that a process that is killed here leaves either the old file or the new
+        one."""
         from asv import util
 
         with tempfile.TemporaryDirectory(dir=self.store.scratch) as folder:
@@ -415,7 +426,7 @@ def _root() -> Path:
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
             return folder
-    raise StoreError("Stored results are part of a clone of GPU Cookbook: run this inside of one.")
+    raise StoreError("Stored results are part of a clone of GPU Cookbook: run this command inside a clone.")
 
 
 def _first_line(error: BaseException) -> str:

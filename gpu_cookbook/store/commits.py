@@ -18,7 +18,7 @@ class StoreError(OSError):
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What git prints; nothing if it fails."""
+    """The output of git, or an empty string if it fails."""
     done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
@@ -29,9 +29,9 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
     code: a recipe's head may say what it was measured to do without being measured again. Nor are the sizes at which
     recipes are only checked.
 
-    StoreError, where there is no such commit."""
+    StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to no commit of this repository ({commit[:8]})")
+        raise StoreError(f"belongs to a commit that this repository does not have ({commit[:8]})")
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
     return frozenset(
         name
@@ -44,7 +44,7 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
 def _code(name: str, text: str) -> str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None
-    except SyntaxError:  # somebody is writing it
+    except SyntaxError:  # the file may be half written
         tree = None
     if tree is None:
         return " ".join(C_COMMENT.sub(" ", text).split())

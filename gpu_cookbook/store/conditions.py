@@ -1,7 +1,7 @@
-"""Under which conditions a result was measured, and why it has no metrics: what asv's files have no place for.
+"""The conditions under which a result was measured, and why it has no metrics: asv's files have no place for them.
 
-Each is a line of benchmarks/results/conditions.jsonl. asv stores its number, as the value of track_conditions, so that
-the two stay together whoever runs the suite.
+Each is a line of benchmarks/results/conditions.jsonl. asv stores the number of the line as the value of
+track_conditions, so that the two stay together, whoever runs the suite.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Conditions:
     versions: dict[str, str] = field(default_factory=dict)  # of every framework installed, by its module
 
     def apply(self, result: Result) -> Result:
-        """The result with what it was measured under; why it has no metrics, where it has none."""
+        """The result with its conditions; if it has no metrics, with the reason."""
         recipe = catalogue.find(result.workload, result.technique)
         wanted = ("python", *sorted(recipe.packages if recipe else self.versions))
         versions = (self.versions[module] for module in wanted if module in self.versions)
@@ -52,7 +52,7 @@ class Conditions:
 
 
 def record(folder: Path, result: Result) -> int:
-    """The number of the line in ``folder`` that says under which conditions this was measured; added if it is new."""
+    """The number of the line in ``folder`` that describes the conditions of this result; it is added if it is new."""
     line = asdict(
         Conditions(
             device=result.device,
@@ -75,7 +75,7 @@ def record(folder: Path, result: Result) -> int:
 
 
 def read(folder: Path) -> dict[float, Conditions]:
-    """{number: conditions} of every line that has all of it. What refers to one that was cut off is shown without."""
+    """{number: conditions} for every complete line. Results that refer to one that was cut off are shown without."""
     names = {part.name for part in fields(Conditions)}
     return {
         line["number"]: Conditions(**{name: line[name] for name in names})

@@ -1,4 +1,4 @@
-"""Lines of JSON that are only ever added to: one place for the lock, for a line that was cut off, and for reading."""
+"""Files to which lines of JSON are only ever added: the lock, lines that were cut off, and reading."""
 
 import fcntl
 import json
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, Any]]], bool] | None = None) -> None:
-    """Adds a line, in one step, whoever else is writing; a line that was cut off before it is ended first.
+    """Adds a line in one step, even if other processes are writing. A line that was cut off before it is ended first.
 
-    ``unless`` is given the lines that are there, while nobody else can add one: nothing is added where it is true.
+    ``unless`` gets the existing lines, while nobody else can add one. If it returns true, nothing is added.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -19,15 +19,15 @@ def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, An
         before = file.read()
         if unless and unless([entry for _, entry in _lines(before)]):
             return
-        ended = before.endswith(b"\n") or not before  # or whoever wrote the last line was killed
+        ended = before.endswith(b"\n") or not before  # if not, the process that wrote the last line was killed
         file.write(b"\n" * (not ended) + json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
 def read(path: Path, strict: bool = False) -> list[tuple[int, dict[str, Any]]]:
-    """(line number, object) of each line that is a JSON object; [] where there is no such file.
+    """(line number, object) of each line that is a JSON object; [] if there is no such file.
 
-    Lines that are none, as one that was cut off, are left out; ``strict``: a ValueError names the first, unless it is
-    empty."""
+    Other lines, such as one that was cut off, are left out. ``strict``: a ValueError names the first of them, unless
+    it is empty."""
     try:
         return list(_lines(path.read_bytes(), strict))
     except FileNotFoundError:

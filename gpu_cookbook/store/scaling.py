@@ -1,4 +1,4 @@
-"""Rows of ``gpu-cookbook scale --save``: a line of benchmarks/results/scale.jsonl for each run, with all its rows."""
+"""Rows of ``gpu-cookbook scale --save``: one line of benchmarks/results/scale.jsonl per run, with all its rows."""
 
 import time
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ FILE = "scale.jsonl"
 
 @dataclass(frozen=True)
 class Kept:
-    """One run, and where its rows come from."""
+    """One stored run and its origin."""
 
     origin: Origin
     processor: str
@@ -26,7 +26,7 @@ class Kept:
 
 
 def keep(folder: Path, rows: Iterable[Row], name: str, commit: str) -> None:
-    """Adds a line to FILE: the rows as they were measured, without those that were skipped."""
+    """Appends one line to FILE: the rows as they were measured, without those that were skipped."""
     measured = [row for row in rows if row.status != Status.SKIPPED]
     if not measured:
         return
@@ -46,7 +46,7 @@ def keep(folder: Path, rows: Iterable[Row], name: str, commit: str) -> None:
 
 
 def kept(folder: Path) -> list[Kept]:
-    """The runs in FILE, the newest last; ScaleError where a line cannot be read."""
+    """The runs in FILE, the newest last. ScaleError if a line cannot be read."""
     path = folder / FILE
     try:
         return [_kept(number, line) for number, line in journal.read(path, strict=True)]
@@ -61,7 +61,7 @@ def _kept(number: int, line: dict[str, Any]) -> Kept:
         ]:
             raise ValueError(f"it has no {missing[0]}")
         if not (isinstance(line["rows"], list) and all(isinstance(data, dict) for data in line["rows"])):
-            raise ValueError("its rows are none")
+            raise ValueError("its rows are not a list of objects")
         origin = Origin(line["machine"], line["commit"], "", line["date"])
         rows = tuple(from_record(data, origin) for data in line["rows"])
         return Kept(origin, line["processor"], tuple(line["gpus"]), line["driver"], rows)
@@ -70,20 +70,20 @@ def _kept(number: int, line: dict[str, Any]) -> Kept:
 
 
 def kept_of(folder: Path, name: str) -> list[Row]:
-    """What was kept last of a machine, each row once: the newest of its recipe, workers and array; judged and
+    """The stored rows of a machine, each once: the newest for its recipe, workers and array. They are judged and
     completed."""
     runs = kept(folder)
     if not runs:
-        raise BadInput(f"Nothing is stored yet: gpu-cookbook scale --save --machine {name}")
+        raise BadInput(f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {name}")
     mine = [run for run in runs if run.origin.machine == name]
     if not mine:
         names = sorted({run.origin.machine for run in runs})
-        raise BadInput(f"Nothing is stored of machine '{name}'. There are: {', '.join(names)}.")
+        raise BadInput(f"No rows are stored for '{name}'. Stored machines: {', '.join(names)}.")
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
         old = stale(folder, run.origin.commit, {row.technique for row in run.rows})
         again = {row.run for row in run.rows}
-        # An empty round belongs to its run: one that ended badly has a row that a later one may lack.
+        # An empty round belongs to its run: a run that ended badly may have such a row where a later run has none.
         rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.run not in again}
         for row in run.rows:
             origin = replace(run.origin, stale=row.technique in old)
@@ -92,10 +92,10 @@ def kept_of(folder: Path, name: str) -> list[Row]:
 
 
 def stale(folder: Path, commit: str, techniques: Iterable[str]) -> set[str]:
-    """Those techniques whose recipe is gone, or whose code is not what it was at that commit."""
+    """The techniques whose recipe was removed, or whose code has changed since that commit."""
     try:
         changed = commits.changed_since(folder.parents[1], commit)
     except commits.StoreError as error:
-        raise ScaleError(f"A line of {folder / FILE} {error}. In a shallow clone: git fetch --unshallow") from None
+        raise ScaleError(f"A line of {folder / FILE} {error}. In a shallow clone, run: git fetch --unshallow") from None
     recipes = {technique: catalogue.find(WORKLOAD, technique) for technique in techniques}
     return {name for name, recipe in recipes.items() if not recipe or changed & commits.sources(recipe)}
