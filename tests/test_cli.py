@@ -255,7 +255,7 @@ def test_compare_in_every_format_and_into_a_file(form, tmp_path):
     if form == "csv":
         assert [row["size"] for row in csv.DictReader(io.StringIO(text))] == ["200", "200"]
     else:
-        assert "200²" in text and "Medians." in text
+        assert "200²" in text and "All times are medians." in text
 
 
 def test_compare_as_a_page_has_where_and_when_and_what_was_measured():

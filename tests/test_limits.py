@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.results import TIMED
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
 spec = importlib.util.spec_from_file_location("limits", SCRIPT)
@@ -29,14 +30,14 @@ spec.loader.exec_module(limits)
     ],
 )
 def test_a_share_is_reached_from_below_and_a_ratio_from_above(value, reach, kind, reached):
-    assert limits.words(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind), frozenset())[-1] == reached
+    assert limits.entries(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind), frozenset())[-1].text == reached
 
 
 def test_a_ladder_goes_up_in_recipes_that_there_are():
-    for workload, size, figure, techniques in limits.LADDERS:
+    for workload, size, metric, techniques in limits.LADDERS:
         assert [len(catalogue.choose([workload], [technique])) for technique in techniques] == [1] * len(techniques)
         assert size in catalogue.workload_module(workload).SIZES
-        assert figure in ("resident", "device", "transfer")
+        assert metric in TIMED
 
 
 def test_without_a_gpu_it_says_so(tmp_path):
@@ -48,6 +49,8 @@ def test_without_a_gpu_it_says_so(tmp_path):
 
 def test_a_row_whose_recipe_has_changed_is_marked():
     row = ("multiply 2**28", "cupy_tuned", "4,379 GB/s", "4,362 GB/s: PyTorch", 1.0, 0.97, "share")
-    assert limits.words(row, frozenset())[2] == "4,379 GB/s"
-    assert limits.words(row, frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2] == "†4,379 GB/s"
-    assert limits.words(("cuBLAS", *row[1:]), frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2] == "4,379 GB/s"
+    assert limits.entries(row, frozenset())[2].text == "4,379 GB/s"
+    assert limits.entries(row, frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "†4,379 GB/s"
+    assert (
+        limits.entries(("cuBLAS", *row[1:]), frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "4,379 GB/s"
+    )

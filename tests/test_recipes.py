@@ -31,11 +31,11 @@ def compute(recipe, inputs):
 
 
 @pytest.mark.parametrize("recipe", recipes(slow=starts_slowly))
-def test_right_at_awkward_sizes_layouts_and_values(recipe):
-    awkward = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
-    cells = list(runner.run(recipe, "check", awkward))
-    assert [cell["size"] for cell in cells] == [list(s) if isinstance(s, tuple) else s for s in awkward]
-    assert [cell["reason"] for cell in cells if cell["status"] != "ok"] == []
+def test_right_at_edge_sizes_layouts_and_values(recipe):
+    sizes = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
+    results = list(runner.run(recipe, "check", sizes))
+    assert [each.size for each in results] == sizes
+    assert [each.reason for each in results if not each.ok] == []
 
 
 def layouts(values):

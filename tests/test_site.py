@@ -21,6 +21,7 @@ from conftest import HANG, git, in_browser
 
 from gpu_cookbook import catalogue, show
 from gpu_cookbook.render.format import digits
+from gpu_cookbook.results import Metric
 from gpu_cookbook.store import asv_files as store
 
 ROOT = Path(__file__).parents[1]
@@ -162,14 +163,13 @@ def test_no_heading_is_lost_in_a_paragraph(site):
 def test_speedups_are_against_numpy_on_the_same_machine(site):
     page = (site / "recipes" / "matmul.html").read_text(encoding="utf-8")
     rows = {tuple(re.findall(r"<p>(.*?)</p>", re.sub(r"</?a.*?>|</?span.*?>", "", row))) for row in page.split("<tr")}
-    cells, _ = store.select(store.Store().load()[0])
-    for name in {cell["machine"] for cell in cells}:
+    results, _ = store.select(store.Store().load()[0])
+    for name in {each.stored.machine for each in results}:
         numpy, torch = (
-            next(c for c in cells if (c["machine"], c["workload"], c["technique"]) == (name, "matmul", technique))
+            next(each for each in results if (each.stored.machine, *each.key) == (name, "matmul", technique, 200))
             for technique in ("numpy", "torch")
         )
-        assert numpy["size"] == torch["size"] == 200
-        ratio = digits(numpy["resident_s"] / torch["resident_s"])
+        ratio = digits(numpy.value(Metric.RESIDENT) / torch.value(Metric.RESIDENT))
         assert any(row[:2] == (name, "200×200×200") and row[3] == ratio for row in rows if len(row) > 3), (name, ratio)
 
 

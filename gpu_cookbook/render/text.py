@@ -75,30 +75,30 @@ def _path(recipe: Recipe) -> Path:
 
 
 def blocks(table: Table, width: int) -> Iterator[list[int]]:
-    """Lists of column numbers: the first columns, which name the row (technique, lane, device), and as many others as
-    fit."""
-    kept = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
-    block: list[int] = []
-    taken = first = 0
-    for i, head in enumerate(table.head):
-        lines = head.split("\n")
-        for row in table.rows:
-            text = _drawn(row[i]).plain
-            lines += text.split() if row[i].mark == "group" else [text]  # a heading of rows may wrap
-        room = 3 + max(map(cell_len, lines))
-        if i and not table.whole(i):
-            room = min(room, 3 + WRAP)
-        if i == kept:
-            first = taken
-        if len(block) > kept and taken + room > width:
+    """Lists of column numbers: the columns that name the row (technique, lane, and device if there is room for it), and
+    as many others as fit."""
+    rooms = [_room(table, column) for column in range(len(table.head))]
+    names = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
+    if table.head[names - 1] == "on" and sum(rooms[:names]) + max(rooms[names:], default=0) > width:
+        names -= 1
+    block, taken = list(range(names)), sum(rooms[:names])
+    for column in range(names, len(rooms)):
+        if len(block) > names and taken + rooms[column] > width:
             yield block
-            block, taken = list(range(kept)), first
-        block.append(i)
-        taken += room
+            block, taken = list(range(names)), sum(rooms[:names])
+        block.append(column)
+        taken += rooms[column]
     yield block
 
 
-# ---- As Markdown.
+def _room(table: Table, column: int) -> int:
+    """Characters that a column takes beside others."""
+    lines = table.head[column].split("\n")
+    for row in table.rows:
+        text = _drawn(row[column]).plain
+        lines += text.split() if row[column].mark == "group" else [text]  # a heading of rows may wrap
+    room = 3 + max(map(cell_len, lines))
+    return room if not column or table.whole(column) else min(room, 3 + WRAP)
 
 
 def as_markdown(tables: Iterable[Table]) -> str:

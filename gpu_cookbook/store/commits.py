@@ -1,8 +1,10 @@
 """What git says of the clone that results belong to."""
 
 import ast
+import io
 import re
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -33,14 +35,29 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
         raise StoreError(f"belongs to a commit that this repository does not have ({commit[:8]})")
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
-    return frozenset(
-        name
-        for name in names
-        if not (root / name).exists()
-        or _code(name, git(root, "show", f"{commit}:{name}")) != _code(name, (root / name).read_text(encoding="utf-8"))
-    )
+    there = [name for name in names if (root / name).exists()]
+    before = _at(root, commit, there)
+    changed = [
+        name for name in there if _code(name, before[name]) != _code(name, (root / name).read_text(encoding="utf-8"))
+    ]
+    return frozenset([*changed, *(set(names) - set(there))])
 
 
+def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
+    """The text of each file at that commit, asked of one process; '' where there was none."""
+    command = ["git", "-C", str(root), "cat-file", "--batch"]
+    wanted = "".join(f"{commit}:{name}\n" for name in names).encode()
+    output = io.BytesIO(subprocess.run(command, input=wanted, capture_output=True, check=True).stdout)
+    texts = {}
+    for name in names:
+        head = output.readline().split()  # an object's name, its kind and its size; or the name and "missing"
+        texts[name] = output.read(int(head[2])).decode() if len(head) == 3 else ""
+        if len(head) == 3:
+            output.readline()
+    return texts
+
+
+@cache  # most files are the same in most commits
 def _code(name: str, text: str) -> str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None
