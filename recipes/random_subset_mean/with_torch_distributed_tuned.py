@@ -7,14 +7,16 @@ Engine: torch.distributed, NCCL
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs. NCCL's sum stays on the GPUs; only rank 0's goes to the host. The file is long because
-the processes, their pipes and the loss of a process are its own: an executor would put its threads between.
+not depend on the number of GPUs, tasks or processes. NCCL's sum stays on the GPUs; only rank 0's goes to the host. The
+file is long because processes, pipes and the loss of a process are all its own: the standard library's executors would
+be shorter, and put two more threads between a request and its answer.
 """
 
+import multiprocessing
 import os
 import tempfile
-from contextlib import contextmanager, suppress
-from multiprocessing import connection, get_context
+from contextlib import contextmanager
+from multiprocessing import connection
 from pathlib import Path
 
 import cupy as cp
@@ -31,16 +33,15 @@ ranks = {}  # the pipe to each process of a GPU: the process
 
 @contextmanager
 def engine():
-    spawn = get_context("spawn")  # CUDA does not survive a fork
+    context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
     with tempfile.TemporaryDirectory() as folder:
         try:
             for gpu in range(GPUS):
-                pipe, end = spawn.Pipe()
-                ranks[pipe] = spawn.Process(target=run, args=(gpu, f"file://{folder}/ranks", end), daemon=True)
+                pipe, end = context.Pipe()
+                ranks[pipe] = context.Process(target=run, args=(gpu, f"{folder}/ranks", end), daemon=True)
                 ranks[pipe].start()
-                end.close()  # ours: so that the process sees when we are gone
-            if ranks:
-                empty_round(1)  # its sum comes when all are ready
+                end.close()  # ours: so that the process sees when we are gone, and we see when it is
+            answers()  # each says that it is ready
             yield
         finally:
             for pipe in ranks:
@@ -51,35 +52,39 @@ def engine():
 
 
 def run(gpu, file, pipe):
-    """The process of one GPU: rank 0 answers each request with the sum over all GPUs."""
+    """The process of one GPU: answers each request with the sum over all GPUs."""
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"  # NCCL's ranks find each other through a file and 127.0.0.1
     torch.cuda.set_device(gpu)
     cp.cuda.Device(gpu).use()
-    dist.init_process_group("nccl", file, rank=gpu, world_size=GPUS, device_id=torch.device("cuda", gpu))
-    with suppress(EOFError):  # the other end is closed
+    dist.init_process_group("nccl", f"file://{file}", rank=gpu, world_size=GPUS, device_id=torch.device("cuda", gpu))
+    dist.barrier()
+    pipe.send(None)
+    try:
         while True:
             # The same memory as a tensor. CuPy's stream and PyTorch's are the same one: the device's default.
             total = torch.as_tensor(share(*pipe.recv()), device="cuda")
             dist.all_reduce(total)
-            if gpu == 0:
-                pipe.send(float(total))
-    dist.destroy_process_group()
+            pipe.send(float(total))
+    except EOFError:  # the other end is closed
+        dist.destroy_process_group()
 
 
-def sum_of(requests):
-    """One request to each process, and rank 0's answer. RuntimeError where a process has ended."""
-    first, ends = next(iter(ranks)), [process.sentinel for process in ranks.values()]
-    with suppress(ConnectionError, EOFError):  # as from a process that has ended
-        for pipe, request in zip(ranks, requests, strict=True):
-            pipe.send(request)
-        connection.wait([first, *ends])
-        if first.poll():
-            return first.recv()
-    connection.wait(ends)
-    code = next(process.exitcode for process in ranks.values() if process.exitcode is not None)
-    for process in ranks.values():
-        process.kill()  # the others would wait in NCCL for the one that has ended
-    raise RuntimeError(f"the process of a GPU ended with exit code {code}")
+def answers():
+    """What each process sends. RuntimeError where one has ended: then all are, which would wait for it in NCCL."""
+    waiting = dict(ranks)
+    received = []
+    while waiting:
+        for pipe in connection.wait(waiting):
+            try:
+                received.append(pipe.recv())
+            except EOFError:
+                ended = waiting[pipe]
+                ended.join()
+                for process in ranks.values():
+                    process.kill()  # they do not see that their pipe is closed before NCCL's sum has come
+                raise RuntimeError(f"the process of a GPU ended with exit code {ended.exitcode}") from None
+            del waiting[pipe]
+    return received
 
 
 def share(first, end, columns, seed):
@@ -94,6 +99,13 @@ def share(first, end, columns, seed):
     return partial.sum()
 
 
+def parts(rows, count):
+    """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
+    pairs = int(rows + 1) // 2
+    cuts = [2 * (pairs * i // count) for i in range(count + 1)]
+    return list(zip(cuts, cuts[1:], strict=False))
+
+
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
@@ -104,9 +116,9 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         return np.nan
     if not ranks:
         raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
-    pairs = (int(rows) + 1) // 2
-    cuts = [2 * (pairs * i // GPUS) for i in range(GPUS + 1)]  # each part of the rows begins at an even one
-    return 11 + sum_of([(*part, columns, seed) for part in zip(cuts, cuts[1:], strict=False)]) / count
+    for pipe, part in zip(ranks, parts(rows, GPUS), strict=True):
+        pipe.send((*part, columns, seed))
+    return 11 + answers()[0] / count
 
 
 def wait(mean):
@@ -117,9 +129,11 @@ def download(mean):
     return float(mean)
 
 
-def empty_round(n, payload=None):
+def empty_round():
     """One empty request to all ranks and a sum by NCCL, whatever n is: there are no single tasks."""
-    sum_of([(0, 0, 0, 0)] * GPUS)
+    for pipe in ranks:
+        pipe.send((0, 0, 0, 0))
+    answers()
 
 
 if __name__ == "__main__":
