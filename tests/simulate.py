@@ -44,7 +44,7 @@ def sgemm(handle, _, __, m, n, k, alpha, a, a_rows, b, b_rows, beta, c, c_rows):
 
 # The simulator has no cuda.libdevice: NumPy's functions of the same meaning for those that recipes call.
 FakeCUDAModule.libdevice = SimpleNamespace(
-    fast_fdividef=np.divide, rint=np.rint, rsqrt=lambda x: 1 / np.sqrt(x), rsqrtf=lambda x: 1 / np.sqrt(x)
+    rsqrtf=lambda x: 1 / np.sqrt(x), sincospi=lambda x: (np.sin(np.pi * x), np.cos(np.pi * x))
 )
 # Nor what the tuned recipes ask of arrays and of the device.
 FakeCUDAArray.device_ctypes_pointer = property(lambda self: SimpleNamespace(value=self.ctypes.data))

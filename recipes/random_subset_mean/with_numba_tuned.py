@@ -3,13 +3,11 @@
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
-Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
+Math: float64, but the square root is refined from a float32 one, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not occur here,
-Taylor's series do without. Four pairs of samples side by side load each coefficient once. On an NVIDIA H200: 100,000²
-in 11 ms instead of 97 (with_numba.py). The file is long because Philox, logarithm, sine and cosine are written out:
-Numba's own functions branch, and its generator makes other samples.
+stored. The library's logarithm, sine and cosine branch more than polynomials (kernels/random_subset_mean_tuned.cu). The
+file is long because Philox is written out: Numba's generator makes other samples.
 """
 
 import math
@@ -17,94 +15,46 @@ import math
 import numpy as np
 from numba import cuda
 
-BLOCKS = 2**16  # at most; below that, one block per row. Many are short: the last to end leave little of the GPU idle
-THREADS = 128
+BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last to end leave little of the GPU idle
 # Numba makes a float of an np.uint64 and an int: constants of Philox4x32-10 (Salmon et al., 2011) as np.uint64.
 M0, M1, STEP0, STEP1, LOW = map(np.uint64, (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85, 2**32 - 1))
-# Taylor's coefficients, the highest first, to where the next term is below 2**-54 of the whole: of 2 atanh(s) / s - 2
-# in s**2 < 0.0295, and of sin(x) / x - 1 and cos(x) - 1 in x**2 < 0.617, each divided by its variable.
-LOG = tuple(2 / n for n in range(21, 1, -2))
-SINE = tuple((-1) ** (n // 2) / math.factorial(n) for n in range(17, 1, -2))
-COSINE = tuple((-1) ** (n // 2) / math.factorial(n) for n in range(16, 0, -2))
 
 
 @cuda.jit(device=True)
-def polynomial(coefficients, x):
-    value = 0.0
-    for coefficient in coefficients:
-        value = value * x + coefficient
-    return value
-
-
-@cuda.jit(device=True)
-def normals(column, row, seed):
-    # Two independent normal(0, 1) samples: of this column, a multiple of 4, and of column + 2.
-    pair = np.uint64(column >> 1)
+def sum_of_pair(column, columns, row, seed):
+    # Two normal(0, 1) samples: of this column, a multiple of 4, and of column + 2, if there is one.
+    pair, row = np.uint64(column >> 1), np.uint64(row)
     c0, c1, c2, c3, k0, k1 = pair & LOW, pair >> 32, row & LOW, row >> 32, seed & LOW, seed >> 32
     for _ in range(10):
         product0, product1 = M0 * c0, M1 * c2
         c0, c1, c2, c3 = product1 >> 32 ^ c1 ^ k0, product1 & LOW, product0 >> 32 ^ c3 ^ k1, product0 & LOW
         k0, k1 = k0 + STEP0 & LOW, k1 + STEP1 & LOW
     u = (np.float64((c0 << 32 | c1) >> 11) + 0.5) * 2.0**-53  # in (0, 1]: log(0) is no number
-    v = np.float64((c2 << 32 | c3) >> 11) * 2.0**-52  # in [0, 2), half turns
-    # u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
-    bits = np.float64(u).view(np.int64)
-    exponent = bits - 0x3FE6A09E667F3BCD >> 52
-    f = np.int64(bits - (exponent << 52)).view(np.float64) - 1
-    # 1 / (2 + f) and 1 / sqrt(t) in float32, and then two terms more of their series: right to float64's last bits
-    inverse = np.float64(cuda.libdevice.fast_fdividef(np.float32(1), np.float32(2 + f)))
-    error = 1 - (2 + f) * inverse
-    s = f * (inverse + inverse * (error + error * error))
-    log = exponent * math.log(2) + (f - s * (f - s * s * polynomial(LOG, s * s)))
-    t = -2 * log + 1e-37  # which changes nothing, except where u is 1
-    inverse = np.float64(cuda.libdevice.rsqrtf(np.float32(t)))
+    sine, cosine = cuda.libdevice.sincospi(np.float64((c2 << 32 | c3) >> 11) * 2.0**-52)  # of [0, 2) half turns
+    t = -2 * math.log(u) + 1e-37  # which changes nothing, except where u is 1
+    inverse = np.float64(cuda.libdevice.rsqrtf(np.float32(t)))  # of sqrt(t), and then two terms more of its series
     error = 1 - t * inverse * inverse
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
-    quarter = cuda.libdevice.rint(2 * v)
-    x = math.pi * (v - 0.5 * quarter)  # an eighth of a turn, or less, from a whole number of quarters
-    sine, cosine = x + x * (x * x * polynomial(SINE, x * x)), 1 + x * x * polynomial(COSINE, x * x)
-    if np.int32(quarter) & 1:
-        cosine, sine = -sine, cosine
-    if np.int32(quarter) & 2:
-        cosine, sine = -cosine, -sine
-    return radius * cosine, radius * sine
-
-
-@cuda.jit(device=True)
-def sum_of_two(column, row, seed):
-    z0, z1 = normals(column, row, seed)
-    return z0 + z1
+    return radius * cosine + (radius * sine if column + 2 < columns else 0.0)
 
 
 @cuda.jit(device=True)
 def sum_of_block(x):  # over its threads; only thread 0 gets it
     sums = cuda.shared.array(THREADS, np.float64)
-    thread = cuda.threadIdx.x
-    sums[thread] = x
-    half = THREADS // 2
-    while half > 0:
-        cuda.syncthreads()
-        if thread < half:
-            sums[thread] += sums[thread + half]
-        half //= 2
-    return sums[0]
+    sums[cuda.threadIdx.x] = x
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        for i in range(1, THREADS):
+            x += sums[i]
+    return x
 
 
 @cuda.jit
 def add_subset(rows, columns, seed, partial):  # rows are shared out among blocks, pairs of columns among threads
     total = 0.0
-    step = 4 * THREADS
-    for i in range(2 * cuda.blockIdx.x, rows, 2 * cuda.gridDim.x):
-        row = np.uint64(i)
-        column = 4 * cuda.threadIdx.x
-        while column + 3 * step + 2 < columns:
-            s = sum_of_two(column, row, seed) + sum_of_two(column + step, row, seed)
-            total += s + (sum_of_two(column + 2 * step, row, seed) + sum_of_two(column + 3 * step, row, seed))
-            column += 4 * step
-        while column < columns:
-            z0, z1 = normals(column, row, seed)
-            total += z0 + z1 if column + 2 < columns else z0
-            column += step
+    for row in range(2 * cuda.blockIdx.x, rows, 2 * cuda.gridDim.x):
+        for column in range(4 * cuda.threadIdx.x, columns, 4 * THREADS):
+            total += sum_of_pair(column, columns, row, seed)
     total = sum_of_block(total)
     if cuda.threadIdx.x == 0:
         partial[cuda.blockIdx.x] = total  # no atomics: the same answer every time
