@@ -34,6 +34,7 @@ def run(script, folder, **settings):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [

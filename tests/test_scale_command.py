@@ -175,6 +175,7 @@ def test_what_cannot_run_here_is_said(arguments, words):
         assert run.family() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "framework"), [("--scheduler", "Dask"), ("--address", "Ray")])
 def test_something_else_at_an_address_is_said(option, framework):
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and never says anything

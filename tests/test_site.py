@@ -24,6 +24,7 @@ from gpu_cookbook.render.format import digits
 from gpu_cookbook.results import Metric
 from gpu_cookbook.store import asv_files as store
 
+pytestmark = pytest.mark.slow  # all of it needs the site, which takes most of a minute to build
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 KINDS = (  # a page of each kind
@@ -226,7 +227,6 @@ def clone(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md") if commands(path)))
 def test_every_command_of_a_page_works(clone, page):
     environment = os.environ | {"PATH": f"{clone / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
@@ -240,7 +240,6 @@ def test_every_command_of_a_page_works(clone, page):
 # ---- In the browser.
 
 
-@pytest.mark.slow
 @in_browser
 def test_every_page_opens_by_itself(site, page):
     for name in pages(site):
@@ -265,7 +264,6 @@ INSIDE = """() => {
 }"""
 
 
-@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize("width", [360, 1100, 1366])
 @pytest.mark.parametrize("name", KINDS)
@@ -275,7 +273,6 @@ def test_nothing_lies_beside_the_screen(page, name, width):
     assert page.evaluate(INSIDE)
 
 
-@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", KINDS)
@@ -301,7 +298,6 @@ def copied(page, recipe):
     return page.evaluate("navigator.clipboard.readText()") + "\n"
 
 
-@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize(
     "recipe",
@@ -316,7 +312,6 @@ def test_the_copy_button_copies_what_show_prints(page, recipe):
     assert copied(page, recipe) == show.script(recipe)
 
 
-@pytest.mark.slow
 @in_browser
 def test_a_chosen_tab_is_chosen_on_the_next_page(page):
     page.goto("recipes/multiply.html")
@@ -326,7 +321,6 @@ def test_a_chosen_tab_is_chosen_on_the_next_page(page):
     assert chosen.inner_text() == "Numba"
 
 
-@pytest.mark.slow
 @in_browser
 def test_a_tab_can_be_linked(page):
     page.goto("recipes/multiply.html?framework=cupy&technique=cupy_jit#recipes")
@@ -334,7 +328,6 @@ def test_a_tab_can_be_linked(page):
     assert chosen.all_inner_texts() == ["CuPy", "cupy_jit"]
 
 
-@pytest.mark.slow
 @in_browser
 def test_tabs_work_by_keyboard(page):
     page.goto("recipes/multiply.html")
@@ -351,7 +344,6 @@ def seconds(text):
     return float(number.replace(",", "")) * SECONDS[unit]
 
 
-@pytest.mark.slow
 @in_browser
 def test_a_table_sorts_both_ways(page):
     page.goto("machines/nvidia-h200.html")
@@ -368,7 +360,6 @@ def test_a_table_sorts_both_ways(page):
         assert times == order(times) and len(set(times)) > 5
 
 
-@pytest.mark.slow
 @in_browser
 def test_a_table_is_filtered(page):
     page.goto("machines/nvidia-h200.html")
@@ -386,7 +377,6 @@ def test_a_table_is_filtered(page):
     assert rows.count() == before
 
 
-@pytest.mark.slow
 @in_browser
 def test_the_search_finds(page):
     page.goto("search.html?q=pyopencl")
@@ -394,7 +384,6 @@ def test_the_search_finds(page):
     assert page.locator("#search-results li").count() > 2
 
 
-@pytest.mark.slow
 @in_browser
 def test_it_works_from_a_folder(browser, site):
     context = browser.new_context(offline=True)
