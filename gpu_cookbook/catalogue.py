@@ -220,6 +220,8 @@ def choose(
         for name in names:
             if name not in known:
                 raise UnknownName(nearest(kind, name, known))
+    if machine.environment() not in environments():
+        raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
     chosen = [
         recipe
         for recipe in recipes()

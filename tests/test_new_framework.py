@@ -205,6 +205,19 @@ def test_another_environment_is_named_and_not_missed_by_strict(apart):
     cookbook(apart, "check", "multiply", "-t", "frobnicate", "-t", "numpy", "--strict")
 
 
+def test_an_unknown_environment_names_those_that_there_are():
+    settings = {**os.environ, "GPU_COOKBOOK_ENVIRONMENT": "nosuch"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("gpu-cookbook"), "list"],
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'nosuch'. There are: main.\n"
+
+
 def test_in_its_environment_it_runs_with_numpy_and_the_others_do_not(apart):
     here = {"GPU_COOKBOOK_ENVIRONMENT": "frob"}
     rows = json.loads(cookbook(apart, "list", "--json", **here))
