@@ -46,7 +46,6 @@ IN_GRAPH = 50  # products per graph, one after another, so that the time does no
 
 LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
-    ("multiply", SMALL, "resident", ("numba", "numba_tuned")),
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
     ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
     ("matmul", 200, "transfer", ("torch", "torch_pinned_tuned")),
@@ -214,11 +213,13 @@ class Results:
         self.known = dict(known)
 
     def get(self, workload: str, technique: str, size: int, metric: str) -> float | None:
-        """The metric in seconds, or None with a word on standard error."""
+        """The metric in seconds; None where there is no such recipe or metric, or with a word on standard error."""
+        recipe = catalogue.find(workload, technique)
+        if recipe is None:
+            return None
         key = workload, technique, size
         if key not in self.known:
             print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
-            (recipe,) = catalogue.choose([workload], [technique])
             (self.known[key],) = runner.run(recipe, "measure", [size], self.probes)
             if not self.known[key].ok:
                 print(f"  {self.known[key].status}: {self.known[key].reason}", file=sys.stderr)
@@ -244,11 +245,12 @@ def rows(known):
         yield "launch and synchronise of an empty kernel", name, seconds(took), "–", None, None, "ratio"
     fastest = min(launches, key=launches.get, default=None)
     for workload in ("multiply", "increment") if fastest else ():
-        for name in FRAMEWORKS:
-            if took := results.get(workload, f"{name}_tuned", SMALL, "resident"):
+        for metric, name in itertools.product(("resident", "prepared"), FRAMEWORKS):
+            if took := results.get(workload, f"{name}_tuned", SMALL, metric):
                 empty = launches[fastest]
                 limit = f"{seconds(empty)}: an empty kernel, {fastest}"
-                yield f"{workload} 40,000", f"{name}_tuned", seconds(took), limit, took / empty, 1.15, "ratio"
+                what = f"{workload} 40,000" + ", prepared" * (metric == "prepared")
+                yield what, f"{name}_tuned", seconds(took), limit, took / empty, 1.15, "ratio"
 
     empty, ours, cublas = alone(graph_of_empty), alone(graph_of_matmul), alone(graph_of_cublas)
     if empty and ours and cublas:
@@ -306,6 +308,12 @@ def table(
     return tables.Table(title, head, align, [*map(tuple, rows)], [tables.Entry(note, "note") for note in notes], [])
 
 
+def is_there(row: Sequence[Any]) -> bool:
+    """Whether the recipe of a kept row is there; not every row is of a recipe."""
+    workload, technique = row[0].split()[0], row[1]
+    return not technique.endswith("_tuned") or catalogue.find(workload, technique) is not None
+
+
 def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, ...]:
     """A row of rows(). ``changed``: files whose code is not what was measured."""
     what, technique, measured, limit, value, reach, kind = row
@@ -333,10 +341,10 @@ def kept_tables() -> tuple[tables.Table, tables.Table]:
     _, kept = lines[-1]
     measured = (
         f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
-        f" {kept['commit'][:8]}. {STALE} the recipe or its kernel has changed since."
+        f" {kept['commit'][:8]}. {STALE} The recipe or its kernel has changed since."
     )
     changed = commits.changed_since(store.Store().root, kept["commit"])
-    reached = [entries(row, changed) for row in kept["rows"]]
+    reached = [entries(row, changed) for row in kept["rows"] if is_there(row)]
     head = ("ladder", "step", "what it is", "time", "gain")
     return (
         table("Tuned recipes and their targets", HEADINGS, "llrlrrl", reached, measured),

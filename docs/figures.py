@@ -92,7 +92,9 @@ class Best(Figure):
         found = []
         for result in stored.best(workload, lane, int(size.replace("_", ""))):
             found += [nodes.Text(", ")] * bool(found)
-            found.append(self.link(result.technique, *recipe_place(workload, result.technique), [result]))
+            there = catalogue.find(workload, result.technique)
+            place = recipe_place(workload, result.technique) if there else (f"machines/{result.stored.machine}",)
+            found.append(self.link(result.technique, *place, found=[result]))
         return found
 
 

@@ -47,6 +47,12 @@ def test_without_a_gpu_it_says_so(tmp_path):
     assert done.stderr == "The limits are those of an NVIDIA GPU, but this machine has none.\n"
 
 
+def test_a_row_whose_recipe_was_removed_is_left_out():
+    assert limits.is_there(("multiply 40,000", "cupy_tuned"))
+    assert limits.is_there(("matmul 200, device", "an empty kernel"))
+    assert not limits.is_there(("multiply 40,000", "nosuch_tuned"))
+
+
 def test_a_row_whose_recipe_has_changed_is_marked():
     row = ("multiply 2**28", "cupy_tuned", "4,379 GB/s", "4,362 GB/s: PyTorch", 1.0, 0.97, "share")
     assert limits.entries(row, frozenset())[2].text == "4,379 GB/s"

@@ -30,6 +30,18 @@ def compute(recipe, inputs):
     return download(result)
 
 
+def test_an_idiomatic_recipe_names_the_page_that_it_follows():
+    idiomatic = [recipe for recipe in catalogue.recipes() if recipe.lane == "idiomatic"]
+    assert [recipe.path for recipe in idiomatic if not (recipe.follows or "").startswith("https://")] == []
+
+
+def test_a_tuned_recipe_is_short_enough_to_be_pasted():
+    """One is longer: it looks after the processes of several GPUs, and after one that is lost."""
+    tuned = [recipe for recipe in catalogue.recipes() if recipe.lane == "tuned"]
+    long = [recipe.technique for recipe in tuned if len(recipe.path.read_text(encoding="utf-8").splitlines()) > 100]
+    assert long == ["torch_distributed_tuned"]
+
+
 @pytest.mark.parametrize("recipe", recipes(slow=starts_slowly))
 def test_right_at_edge_sizes_layouts_and_values(recipe):
     sizes = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)

@@ -39,7 +39,7 @@ LEGEND = {  # sign: what it means
     format.RANKS[Rank.TIE]: "= is tied with the best: the middle halves of their samples overlap.",
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
-    format.STALE: "† is stale: the recipe, its workload or its kernel has changed since it was measured.",
+    format.STALE: "† is stale: the recipe, its workload or its kernel has changed or was removed since.",
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
 }

@@ -236,8 +236,7 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
 
 def _environment_of(asv_name: str) -> str:
     """Our name of an environment, from asv's: existing-py3.12-rapids."""
-    last = asv_name.rpartition("-")[2]
-    return last if last in catalogue.environments() else machine.MAIN
+    return next((name for name in catalogue.environments() if asv_name.endswith(f"-{name}")), machine.MAIN)
 
 
 class Writer:

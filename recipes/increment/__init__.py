@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (40_000, 1_000_000, 2**28)
 EDGE_SIZES = (0, 1, 2, 255, 256, 257, 100_003)
-TIME_LIMIT = 180  # seconds a cell
+TIME_LIMIT = 180  # seconds per result
 
 
 def label(size):

@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (200, 1_000, 4_096)
 EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (200, 200, 200))
-TIME_LIMIT = 180  # seconds a cell
+TIME_LIMIT = 180  # seconds per result
 
 
 def shape(size):

@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (4_000, 20_000, 100_000)
 EDGE_SIZES = ((0, 0), (1, 1), (1, 2), (15, 17), (16, 16), (257, 1), (1, 257), (333, 1_001))
-TIME_LIMIT = 900  # seconds a cell
+TIME_LIMIT = 900  # seconds per result
 
 
 def shape(size):

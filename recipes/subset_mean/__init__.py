@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (4_000, 10_000, 40_000)
 EDGE_SIZES = ((0, 0), (1, 1), (1, 2), (15, 17), (16, 16), (257, 1), (1, 257), (333, 1_000), (100_003, 1), (1, 100_003))
-TIME_LIMIT = 300  # seconds a cell
+TIME_LIMIT = 300  # seconds per result
 
 
 def shape(size):
