@@ -282,11 +282,14 @@ def test_round_trip_leaves_its_input_alone():
 
 
 class Clock(Host):
-    """A device whose own clock says that every call takes ``seconds``."""
+    """A device whose own clock says that every call takes ``seconds``; ``waited``: whether wait() waits for it."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, waited=True):
         super().__init__()
-        self.seconds = seconds
+        self.seconds, self.waited = seconds, waited
+
+    def late(self, call, wait):
+        return not self.waited
 
     def device_times(self, call, wall):
         call()
@@ -312,12 +315,18 @@ def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
 
 
 def test_a_call_that_was_not_waited_for_is_refused():
-    result = measured(numpy_recipe(), Clock(1.0))
+    result = measured(numpy_recipe(), Clock(1.0, waited=False))
     assert (
         result.status == Status.REFUSED
         and "the call did not wait for the device" in result.reason
         and not result.timings
     )
+
+
+def test_a_queue_that_is_slower_than_one_call_has_no_device_time():
+    result = measured(numpy_recipe(), Clock(1.0))
+    assert result.ok and Metric.DEVICE not in result.timings
+    assert result.no_device_time.startswith("calls in a full queue")
 
 
 def test_a_call_that_was_waited_for_is_not():
