@@ -244,7 +244,9 @@ def test_first_result_is_the_sum_of_its_parts(compared):
             assert row["first_result_s"] == pytest.approx(sum(parts))
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "csv", "html"])
+@pytest.mark.parametrize(
+    "form", ["table", "html", *(pytest.param(form, marks=pytest.mark.slow) for form in ("markdown", "csv"))]
+)
 def test_compare_in_every_format_and_into_a_file(form, tmp_path):
     file = tmp_path / "result"
     arguments = ("compare", "random_subset_mean", "-t", "torch", "-s", "200", "--format", form)

@@ -227,6 +227,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_what_was_stored(clone):
     for _ in range(5):
         run = subprocess.Popen(

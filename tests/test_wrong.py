@@ -124,6 +124,7 @@ def test_a_device_time_that_is_lost_in_the_noise_is_none():
         device.device_times(lambda: None, 1e-3)
 
 
+@pytest.mark.slow
 def test_a_hang_is_stopped(monkeypatch):
     monkeypatch.setattr(multiply, "TIME_LIMIT", 15)  # the size before it takes one second, where nothing else runs
     first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
