@@ -55,7 +55,7 @@ def download(c):
 
 
 def prepared(a, b, out=None):
-    """A function without arguments: each call multiplies what a and b hold then, into one and the same out."""
+    """Return a function without arguments that multiplies the current contents of a and b into the same out."""
     right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32
     if right and out is not None:
         right = out.shape == (a.shape[0], b.shape[1]) and out.dtype == np.float32

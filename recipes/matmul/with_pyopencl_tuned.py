@@ -77,7 +77,7 @@ def download(c):
 
 
 def prepared(a, b, out=None):
-    """A function without arguments: each call multiplies what a and b hold then, into one and the same out."""
+    """Return a function without arguments that multiplies the current contents of a and b into the same out."""
     out = matmul(a, b, out)
     sizes = *a.shape, b.shape[1]
     tile = tile_for(*sizes)

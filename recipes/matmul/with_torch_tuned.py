@@ -64,7 +64,7 @@ def launch(a, b, out):
 
 
 def prepared(a, b, out=None):
-    """A function without arguments: each call multiplies what a and b hold then, into one and the same out."""
+    """Return a function without arguments that multiplies the current contents of a and b into the same out."""
     out = matmul(a, b, out)  # also starts cuBLAS, which must not happen in a capture
     if not out.numel():
         return lambda: out

@@ -8,7 +8,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. Python's own threads are the cheapest engine for GPUs of one
-machine: a launch and a wait soon let go of the GIL. The file is long because each GPU's work is spelled out: its part
+machine: a launch and a wait release the GIL quickly. The file is long because each GPU's work is spelled out: its part
 of the rows, its launch, and the sum of what comes back.
 """
 

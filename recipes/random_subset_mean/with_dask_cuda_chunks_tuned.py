@@ -77,7 +77,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     # Functions of chunks only: Dask makes one task of all work on a chunk, which x[::2, ::2] would split.
     x = x.map_blocks(subset, chunks=halves, meta=meta)
     mean = x.mean(split_every=dict(enumerate(x.numblocks)))  # in one step, not in rounds of four
-    # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
+    # To the host on the worker. A name of its own, or Dask answers a second call with the result of the first.
     mean = mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}")
     # Fusing afterwards would leave a second task for each chunk, which gives it its old name.
     with dask.config.set({"optimization.fuse.active": False}):

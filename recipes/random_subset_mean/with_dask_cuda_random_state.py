@@ -37,7 +37,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
 
     x = da.random.RandomState(seed, RandomState=cp.random.RandomState).normal(10, 1, (rows, columns), chunks=chunk)
     mean = (x[::2, ::2] + 1).mean()
-    # To the host on the worker. A name of its own: else Dask answers a second call with what it keeps of the first.
+    # To the host on the worker. A name of its own, or Dask answers a second call with the result of the first.
     return distributed.default_client().compute(mean.map_blocks(cp.asnumpy, name=f"random_subset_mean-{uuid4()}"))
 
 

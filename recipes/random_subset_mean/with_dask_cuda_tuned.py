@@ -67,7 +67,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     client = distributed.default_client()
-    # Each on a worker of its own. Not pure: else Dask answers a second call with what it keeps of the first.
+    # Each on a worker of its own. Not pure, or Dask answers a second call with the result of the first.
     sums = [
         client.submit(share, *part, columns, seed, workers=[worker], allow_other_workers=True, pure=False)
         for worker, part in zip(workers, parts(rows, len(workers)), strict=True)

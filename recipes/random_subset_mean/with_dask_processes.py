@@ -37,7 +37,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows * columns == 0:  # NumPy warns
         return da.from_array(np.array(np.nan))
     x = da.random.default_rng(seed).normal(10, 1, (rows, columns), chunks=chunk)  # another generator for each chunk
-    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    # A name of its own, or Dask answers a second call with the result of the first.
     return (x[::2, ::2] + 1).mean().map_blocks(lambda mean: mean, name=f"random_subset_mean-{uuid4()}").persist()
 
 

@@ -7,7 +7,7 @@ Engine: joblib, threads
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
-not depend on the number of GPUs, tasks or processes. Threads: a launch and a wait soon let go of the GIL, and nothing
+not depend on the number of GPUs, tasks or processes. Threads: a launch and a wait release the GIL quickly, and nothing
 is pickled. The file is long because each GPU's work is spelled out: its part of the rows, its launch, and the sum of
 what comes back.
 """

@@ -7,7 +7,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
 stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not occur here,
-Taylor's series do without. Those are what makes the file long: Triton's own randn makes float32 samples only.
+Taylor series do not. They make the file long: Triton's own randn makes float32 samples only.
 """
 
 import math

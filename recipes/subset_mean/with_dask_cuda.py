@@ -51,7 +51,7 @@ def subset_mean(x):
         raise ValueError(f"subset_mean takes a two-dimensional float64 array, not {x.dtype} {x.shape}")
     if x.size == 0:  # NumPy warns
         return da.from_array(np.array(np.nan))
-    # A name of its own: else Dask answers a second call with what it keeps of the first.
+    # A name of its own, or Dask answers a second call with the result of the first.
     return (x[::2, ::2] + 1).mean().map_blocks(lambda chunk: chunk, name=f"subset_mean-{uuid4()}").persist()
 
 
