@@ -374,7 +374,8 @@ def site(root: str, links: bool = True) -> Site:
         return f"{root}{page}.html{query}"
 
     def about(recipe: Recipe) -> dict[str, str]:
-        found = catalogue.find(*recipe)
-        return {"framework": found.framework, "lane": found.lane} if found else {}
+        found, technique = catalogue.find(*recipe), recipe[1]
+        # Of a recipe that was removed nobody knows the framework: a Result has its technique instead.
+        return {"framework": found.framework if found else technique, "lane": catalogue.lane_of(technique)}
 
     return Site(address, about)

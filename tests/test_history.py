@@ -99,7 +99,7 @@ def test_an_address_that_is_not_known_is_refused(history):
 
 def test_a_folder_with_other_things_is_left_alone(history, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    assert "name another folder" in reason(history.main, tmp_path)
+    assert "choose another" in reason(history.main, tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 
 

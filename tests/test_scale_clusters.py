@@ -346,7 +346,7 @@ def test_a_scheduler_without_workers_says_so():
         out, err = cookbook("--size", "4000", "--scheduler", alone.address, code=1)
     finally:
         alone.stop()
-    assert (out, err) == ("", f"No workers connected to {alone.address} yet: start workers first.\n")
+    assert (out, err) == ("", f"No workers are connected to {alone.address} yet: start some first.\n")
 
 
 def said_of(run, address):
@@ -465,7 +465,7 @@ input()
         assert other.stdout.readline() == "held\n"
         out, err = cookbook("--address", ray.address, code=1, PYTHONPATH=str(tmp_path), **NO_OTHER)
         other.communicate("\n", timeout=HANG)
-    assert (out, err) == ("", f"Others hold 1 of 1 GPUs behind {ray.address}: wait until they finish.\n")
+    assert (out, err) == ("", f"Others are using 1 of the 1 GPUs behind {ray.address}: wait until they finish.\n")
 
 
 def test_a_wrong_token_is_said(ray):
