@@ -25,7 +25,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfi
 .PHONY: help compare bench check list doctor docs readme test test-slow test-all lint clean
 
 help:
-	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: five minutes)"
+	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: eight minutes)"
 	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show the tables"
 	@echo "make check     set up, then check every recipe"
 	@echo "make list      set up, then show what runs here"

@@ -88,7 +88,8 @@ def lane_of(technique: str) -> str:
 
 def read(path: Path) -> Recipe:
     """The Recipe in a file. BrokenRecipe if its docstring lacks a line."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text, str(path))
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
     lines, _, notes = rest.partition("\n\n")
     facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
@@ -117,7 +118,7 @@ def read(path: Path) -> Recipe:
         math=facts.get("Math", ""),
         notes=notes,
         imports=tuple(_imports(tree)),
-        kernels=tuple(dict.fromkeys(kernel_readings(tree).values())),
+        kernels=tuple(dict.fromkeys(kernel_readings(tree).values())) if '"kernels"' in text else (),
         functions={
             node.name: tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
             for node in tree.body

@@ -456,7 +456,7 @@ def origin_record(result: Result | None) -> dict[str, Any]:
 
 
 def stored_record(result: Result) -> dict[str, Any]:
-    """Everything about a stored result except its metrics, for which see metric_record()."""
+    """Everything about a stored result except its metrics, which metric_record() has."""
     return origin_record(result) | {
         "date": result.origin and result.origin.date,
         "device": result.device,
@@ -502,7 +502,7 @@ def from_wire(data: Mapping[str, Any]) -> Result:
     parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
     parts["timings"] = {Metric(name): _timing(timing) for name, timing in parts["timings"].items()}
     parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, which no worker has
-    for name, kind in (("first", FirstResult), ("rates", Rates), ("origin", Origin)):
+    for name, kind in (("first", FirstResult), ("rates", Rates)):
         parts[name] = parts[name] and kind(**parts[name])
     return Result(**parts)
 

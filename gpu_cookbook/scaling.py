@@ -241,8 +241,6 @@ def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
         raise ValueError(f"a row has no {missing[0]}")
     recipe = catalogue.find(WORKLOAD, data["technique"])
     measured = data["status"] == Status.OK and data["mode"] != EMPTY
-    parts: dict[str, Any] = {key: data[key] for key in wanted[:7]}
-    parts |= {key: data.get(key) for key in ("size", "rows", "columns", "chunk", "mean", "lost", "start_s")}
     return Row(
         technique=data["technique"],
         framework=data["framework"],

@@ -1,7 +1,6 @@
 """A Numba recipe in Numba's CUDA simulator, at the sizes that it can do in seconds: ``python simulate.py PATH``."""
 
 import ctypes
-import functools
 import os
 import sys
 import warnings
@@ -48,7 +47,6 @@ FakeCUDAModule.libdevice = SimpleNamespace(
 )
 # Nor what the tuned recipes ask of arrays and of the device.
 FakeCUDAArray.device_ctypes_pointer = property(lambda self: SimpleNamespace(value=self.ctypes.data))
-cuda.get_current_device = lambda: SimpleNamespace(MULTIPROCESSOR_COUNT=132)
 cuda.stream.handle = 0
 warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # NumPy's integers warn where a GPU's wrap
 
@@ -97,9 +95,7 @@ module = Loader(recipe).execute()
 if hasattr(module, "cublas"):
     module.cublas = lambda: (SimpleNamespace(cublasSgemm_v2_64=sgemm), None)
 # Every thread is one of Python's here: fewer of them, so that it ends in seconds.
-vars(module).update(BLOCKS=2, THREADS=32, TILE=4, GROUPS=2)
-# No graphs either: what is captured is kept, and called when it is replayed.
-vars(module).update(captured=functools.partial, replay=lambda graph: graph())
+vars(module).update(BLOCKS=2, THREADS=32, TILE=4)
 module.checked = lambda answer: answer
 module.cu = driver
 for size in SIZES[recipe.workload]:

@@ -11,6 +11,7 @@ from gpu_cookbook.render import charts, tables
 from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.render.text import STRONG, recipe_file
 from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.store.commits import CODE, git
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -175,13 +176,11 @@ def facts_here() -> list[tuple[str, str | None]]:
 
 def _commit() -> str | None:
     """Of the clone that this package belongs to; None where it is installed elsewhere."""
-    from gpu_cookbook.store import asv_files as store  # only here: it is asv's side
-
     package = Path(__file__).resolve().parents[1]
-    root = store.git(package, "rev-parse", "--show-toplevel")
-    commit = store.git(package, "rev-parse", "HEAD")
+    root = git(package, "rev-parse", "--show-toplevel")
+    commit = git(package, "rev-parse", "HEAD")
     # A virtual environment may lie in somebody else's clone.
     if not commit or Path(root).resolve() / "gpu_cookbook" != package:
         return None
-    changed = store.git(package.parent, "status", "--porcelain", "--", *store.CODE)
+    changed = git(package.parent, "status", "--porcelain", "--", *CODE)
     return commit + ", with changes" * bool(changed)

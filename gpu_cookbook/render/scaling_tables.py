@@ -56,7 +56,7 @@ def build_tables(rows: Iterable[Row]) -> list[Table]:
 
 
 def _scaling(rows: Iterable[Row], mode: str, size: int) -> Table:
-    rows = sorted(rows, key=lambda row: (row.kind, row.lane, row.name, row.workers or 0))
+    rows = sorted(rows, key=lambda row: (row.kind, row.lane, row.name, row.workers))
     remarks = any(remark(row) for row in rows)
     return Table(
         title=f"{TITLES[mode]} {catalogue.workload_module(WORKLOAD).label(size)}{source(rows)}",

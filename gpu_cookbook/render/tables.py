@@ -170,7 +170,15 @@ def side_by_side(results: Iterable[Result]) -> Table:
     results = list(results)
     workload = results[0].workload
     ok = [each for each in results if each.ok]
-    ok.sort(key=lambda each: (each.size, each.environment != machine.MAIN, each.environment, each.lane, _time(each)))
+    ok.sort(
+        key=lambda each: (
+            each.size,
+            each.environment != machine.MAIN,
+            each.environment,
+            each.lane,
+            each.order(Metric.RESIDENT),
+        )
+    )
     several = len({each.lane for each in ok}) > 1
     # Leave out a column that is empty, or that only says that NumPy is as fast as itself.
     silent = (format.UNKNOWN, "1")
@@ -189,12 +197,6 @@ def side_by_side(results: Iterable[Result]) -> Table:
     head = ("technique", "on", *(head for head, _ in used))
     notes = [*[Entry("No recipe ran.")] * (not rows), *reasons_of(results)]
     return Table(title, head, "ll" + "r" * len(used), rows, notes, [], workload)
-
-
-def _time(result: Result) -> float:
-    """What results are sorted by."""
-    value = result.value(Metric.RESIDENT)
-    return math.inf if value is None else value
 
 
 def _told(result: Result, what: Metric | Callable[[Result], str], rank: str = "") -> Entry:
@@ -284,10 +286,8 @@ def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
         for size in sizes:
             result, rank = every.get((technique, size)), ranked[size].get(technique, "")
             row.append(metric_entry(result, metric, rank))
-            if result is None or result.value(metric) is None:
-                order.insert(1, math.inf)
-            else:
-                order.insert(1, result.value(result.timed_by(metric)))
+            order.insert(1, result.order(metric) if result else math.inf)
+            if result and result.value(metric) is not None:
                 records.append(_record(result, metric) | metric_record(result, metric) | {"rank": rank or None})
         rows[*order, technique] = tuple(row)
     if metric == Metric.RESIDENT:

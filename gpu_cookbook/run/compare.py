@@ -29,7 +29,7 @@ def check(recipes: Sequence[Recipe]) -> Iterator[list[Result]]:
             raise
 
 
-@dataclass
+@dataclass(frozen=True)
 class Comparison:
     """The sizes of recipes that are to be measured. ``known``: results that need not be measured again."""
 

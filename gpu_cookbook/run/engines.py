@@ -121,7 +121,7 @@ ROUNDS = {  # of engines whose own library can be asked, whatever the recipe, by
 
 def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     """What a round of one empty task per worker takes, one task more, and one byte more that goes to a task: None where
-    that is lost in the noise. Nothing at all of an engine that nobody can ask.
+    that is lost in the noise. No Cost for an engine that cannot be measured without its recipe's work.
 
     A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
     own = getattr(module, "empty_round", None)
@@ -183,7 +183,7 @@ def places(framework: str, kind: str) -> int:
 
 
 def held(framework: str, kind: str) -> int:
-    """How many of them others have reserved, as is possible in Ray."""
+    """How many workers are reserved by others, which only Ray allows."""
     if framework == "Dask":
         return 0
     import ray

@@ -219,7 +219,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
         """Bytes that the largest run needs, as the workload counts them: samples, subset, and the generator's own.
         Cores share one memory. Tuned recipes store nothing, except those with samples of their own."""
         chunks = [
-            ((run.workers or 1) if kind == "core" else 1) * min(side, rows) * min(side, columns)
+            (run.workers if kind == "core" else 1) * min(side, rows) * min(side, columns)
             for run in runs
             if run.kind == kind and not run.recipe.shares_samples
             for rows, columns, side in work.problems(run.workers).values()
@@ -233,7 +233,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
             "core: use a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
         )
     on_gpu = needed("GPU") + CONTEXT
-    most = max((run.workers or 0 for run in runs if run.kind == "GPU"), default=0)
+    most = max((run.workers for run in runs if run.kind == "GPU"), default=0)
     every = zip(machine.gpus(), machine.device_memory(), machine.processes_on_gpus(), strict=True)
     for gpu, (used, left), others in itertools.islice(every, most):
         if others:
@@ -250,7 +250,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
 
 
 def require_drawable(path: Path) -> None:
-    """BadInput, where no drawing can be written there; ScaleError, without what draws."""
+    """BadInput if no drawing can be written there; ScaleError if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

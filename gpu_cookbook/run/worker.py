@@ -12,31 +12,31 @@ and {"behind": {…}}; {"ending": reason} if something other than a result faile
 import time
 
 start = time.perf_counter()
-import numpy as np  # noqa: E402, F401 - timed here: every recipe imports NumPy, and this process needs it earlier
+import numpy as np  # noqa: F401 - timed here: every recipe imports NumPy, and this process needs it earlier
 
 NUMPY_IMPORT = time.perf_counter() - start
 
-import contextlib  # noqa: E402
-import ctypes  # noqa: E402
-import inspect  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import signal  # noqa: E402
-import sys  # noqa: E402
-import traceback  # noqa: E402
-from collections.abc import Callable, Mapping, Sequence  # noqa: E402
-from dataclasses import asdict, replace  # noqa: E402
-from functools import partial  # noqa: E402
-from pathlib import Path  # noqa: E402
-from types import ModuleType  # noqa: E402
-from typing import Any  # noqa: E402
+import contextlib
+import ctypes
+import inspect
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from gpu_cookbook import catalogue, machine, scaling  # noqa: E402
-from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire  # noqa: E402
-from gpu_cookbook.run import engines, measure  # noqa: E402
-from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps  # noqa: E402
-from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable  # noqa: E402
-from gpu_cookbook.run.loader import Loader  # noqa: E402
+from gpu_cookbook import catalogue, machine, scaling
+from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
+from gpu_cookbook.run import engines, measure
+from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps
+from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.loader import Loader
 
 Say = Callable[..., None]  # sends a message with these keys
 

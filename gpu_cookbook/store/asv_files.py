@@ -29,7 +29,7 @@ from gpu_cookbook.store import conditions
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
 from gpu_cookbook.store.conditions import Conditions
 
-TIMED = {  # the benchmarks of a workload's class, and the metric of each
+BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "time_resident": Metric.RESIDENT,
     "time_prepared": Metric.PREPARED,
     "track_device_time": Metric.DEVICE,
@@ -123,8 +123,8 @@ class Store:
             elif not math.isnan(value):
                 if benchmark in SCALARS:
                     parts.scalars[SCALARS[benchmark]] = value
-                elif benchmark in TIMED:
-                    parts.timings[TIMED[benchmark]] = _timing(value, stats or {})
+                elif benchmark in BENCHMARKS:
+                    parts.timings[BENCHMARKS[benchmark]] = _timing(value, stats or {})
 
 
 @dataclass
@@ -342,7 +342,7 @@ class Writer:
     def _put_all(self, stored: Any, recipe: Recipe, result: Result, number: float) -> None:
         """All metrics of a result, and the number of its conditions."""
         self._put(stored, recipe, CONDITIONS, result, number)
-        for benchmark, metric in TIMED.items():
+        for benchmark, metric in BENCHMARKS.items():
             samples = result.timings[metric].samples if metric in result.timings else ()
             self._put(stored, recipe, benchmark, result, result.value(metric), samples)
         for benchmark, metric in SCALARS.items():
