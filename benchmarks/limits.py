@@ -28,7 +28,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
-from gpu_cookbook.results import Metric
+from gpu_cookbook.results import Metric, of_one_environment
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
@@ -376,7 +376,7 @@ class Step:
 def ladders(name: str) -> Iterator[Step]:
     """Every step of LADDERS that is stored of this machine."""
     results, _ = store.select(store.Store().load()[0], [name])
-    known = {each.key: each for each in results}
+    known = {each.key[:-1]: each for each in of_one_environment(results)}
     for workload, size, metric, techniques in LADDERS:
         before = None
         for technique in techniques:

@@ -62,6 +62,7 @@ def named(words: str) -> tuple[Result, Metric]:
     machine = next((word for word in others if word in results()), GPU_MACHINE)
     unknown = [other for other in others if not other[0].isdigit() and other not in (word, machine)]
     mine = [each for each in of(machine, workload) if each.technique == technique and each.value(metric) is not None]
+    mine = typed.of_one_environment(mine)
     if metric == Metric.FIRST:
         found = mine
     elif size is None:
@@ -76,6 +77,7 @@ def named(words: str) -> tuple[Result, Metric]:
 def best(workload: str, lane: str, size: int) -> list[Result]:
     """The fastest results of a lane on GPU_MACHINE: one, or several that tie."""
     mine = [each for each in of(GPU_MACHINE, workload) if (each.lane, each.size) == (lane, size)]
+    mine = typed.of_one_environment(mine)
     first = typed.ranks(mine, Metric.RESIDENT)
     if not first:
         raise NotStored(f"'{workload} {lane} {size}' is not among the results of {GPU_MACHINE}")

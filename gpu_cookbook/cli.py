@@ -1,6 +1,5 @@
 """The command line. Each command's docstring is its help."""
 
-import contextlib
 import enum
 import importlib.metadata
 import os
@@ -219,24 +218,15 @@ def check(
     from gpu_cookbook.render import tables, text
 
     recipes = choose(workloads, techniques, lane)
-    results: list[Result] = []
-    interrupted = False
     with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
-        try:
-            for found in comparing.check(recipes):
-                results += found
-                bar.advance(task)
-        except KeyboardInterrupt:
-            interrupted = True
-    order = {(recipe.workload, recipe.technique): number for number, recipe in enumerate(recipes)}
-    results.sort(key=lambda each: order[each.workload, each.technique])
+        outcome = comparing.check(recipes, lambda: bar.advance(task))
     if as_json:
-        print(format.as_json([record(each) for each in results]), end="")
+        print(format.as_json([record(each) for each in outcome.results]), end="")
     else:
         out = console()
-        out.print(text.terminal([tables.checked(results)], out.width))
-    leave(results, interrupted, strict)
+        out.print(text.terminal([tables.checked(outcome.results)], out.width))
+    leave(outcome, strict)
 
 
 @app.command()
@@ -291,11 +281,8 @@ def compare(
 
     warn_of_others()
     comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
-    results = comparison.found()
-    if results:
-        print(f"{len(results)} results are already stored", file=sys.stderr)
-    interrupted = False
-    unsaved: OSError | None = None
+    if found := comparison.found():
+        print(f"{len(found)} results are already stored", file=sys.stderr)
     with progress() as bar:
         total = sum(len(left) for _, left in comparison.left())
         task = bar.add_task("measuring the copy bandwidth", total=total)
@@ -304,16 +291,8 @@ def compare(
             label = catalogue.workload_module(recipe.workload).label(size)
             bar.update(task, description=f"{recipe.workload}, {recipe.technique}, {label}")
 
-        try:
-            for recipe, result in comparison.measure(started):
-                results.append(result)
-                if writer:
-                    writer.add(recipe, result)
-                bar.advance(task)
-        except KeyboardInterrupt:
-            interrupted = True
-        except OSError as error:  # a StoreError, or a full disk
-            unsaved = error
+        outcome = comparison.measure(started, lambda: bar.advance(task), writer and writer.add)
+    results = outcome.results
     text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
     if output:
         try:
@@ -324,12 +303,12 @@ def compare(
         print(f"{len(results)} results written to {output}", file=sys.stderr)
     else:
         sys.stdout.write(text)
-    if unsaved:
-        fail(f"Stopped: {unsaved}")
-    if results and not interrupted and all(each.status == Status.SKIPPED for each in results):
+    if outcome.unsaved:
+        fail(f"Stopped: {outcome.unsaved}")
+    if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):
         print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
         raise typer.Exit(1)
-    leave(results, interrupted)
+    leave(outcome)
 
 
 @app.command()
@@ -500,23 +479,18 @@ def scale(
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
 
-    interrupted = unkept = undrawn = False
+    unkept = undrawn = False
     with progress() as bar:
         task = bar.add_task("scaling", total=len(runs))
 
         def started(run: experiment.Run) -> None:
             bar.update(task, completed=runs.index(run), description=f"{run.recipe.technique}, {run.on}")
 
-        try:
-            with contextlib.closing(experiment.measure_all(runs, work, started, bar.console.print)) as measured:
-                for row in measured:
-                    rows.append(row)
-        except KeyboardInterrupt:
-            interrupted = True
+        measured, interrupted = experiment.measure_all(runs, work, started, bar.console.print)
+    rows += measured
     if writer:  # before printing: the reader of the pipe may be gone
         try:
-            writer.refuse_what_is_not_committed()
-            kept.keep(writer.store.folder, rows, writer.machine.machine, writer.commit)
+            kept.keep(writer, rows)
         except OSError as error:
             print(f"The rows were not saved: {error}", file=sys.stderr)
             unkept = True
@@ -621,16 +595,17 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[int]:
     return sorted(sizes)
 
 
-def leave(results: Sequence[Result], interrupted: bool, strict: bool = False) -> None:
+def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
     """Print a line of totals on standard error and exit with the code that the results call for.
 
     ``strict``: a recipe of this environment that was skipped counts as a failure."""
-    counts = Counter(each.status for each in results)
+    counts = Counter(each.status for each in outcome.results)
     totals = ", ".join(f"{counts[status]} {status}" for status in Status)
-    print(f"{len(results)} results: {totals}{'; stopped early' if interrupted else ''}", file=sys.stderr)
-    if interrupted:
+    early = "; stopped early" * outcome.interrupted
+    print(f"{len(outcome.results)} results: {totals}{early}", file=sys.stderr)
+    if outcome.interrupted:
         raise typer.Exit(130)
     here = machine.environment()
-    missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in results)
+    missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
     if counts[Status.FAILED] or counts[Status.REFUSED] or missed:
         raise typer.Exit(1)

@@ -54,6 +54,7 @@ KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in
 }
 
 Size = int | tuple[int, ...]
+Key = tuple[str, str, Size, str]  # workload, technique, size and environment
 T = TypeVar("T")
 
 
@@ -195,8 +196,13 @@ class Result:
         )
 
     @property
-    def key(self) -> tuple[str, str, Size]:
-        return self.workload, self.technique, self.size
+    def key(self) -> Key:
+        return self.workload, self.technique, self.size, self.environment
+
+    @property
+    def name(self) -> str:
+        """The technique, and its environment if that is not the main one."""
+        return named(self.technique, self.environment)
 
     @property
     def ok(self) -> bool:
@@ -392,6 +398,16 @@ def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
+def named(technique: str, environment: str) -> str:
+    return technique + f" ({environment})" * (environment != machine.MAIN)
+
+
+def of_one_environment(results: Iterable[Result]) -> list[Result]:
+    """One result of each recipe and size: the main environment's if it was measured in several."""
+    same = grouped(results, lambda each: each.key[:-1])
+    return [min(those, key=lambda each: each.environment != machine.MAIN) for those in same]
+
+
 def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
     """The results of this lane plus NumPy's, with which all are compared; every result if no lane is named."""
     return [each for each in results if lane in (None, each.lane) or each.is_numpy]
@@ -500,13 +516,13 @@ def from_wire(data: Mapping[str, Any]) -> Result:
     parts = dict(data)
     parts["status"] = Status(parts["status"])
     parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
-    parts["timings"] = {Metric(name): _timing(timing) for name, timing in parts["timings"].items()}
+    parts["timings"] = {Metric(name): timing_from_wire(timing) for name, timing in parts["timings"].items()}
     parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, which no worker has
     for name, kind in (("first", FirstResult), ("rates", Rates)):
         parts[name] = parts[name] and kind(**parts[name])
     return Result(**parts)
 
 
-def _timing(data: Mapping[str, Any]) -> Timing:
+def timing_from_wire(data: Mapping[str, Any]) -> Timing:
     samples, ci99 = tuple(data["samples"]), data["ci99"] and tuple(data["ci99"])
     return Timing(**{**data, "samples": samples, "ci99": ci99})

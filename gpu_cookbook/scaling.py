@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpu_cookbook import catalogue
-from gpu_cookbook.results import Origin, Status, Timing, grouped
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Origin, Status, Timing, grouped, named, timing_from_wire
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
@@ -32,6 +32,26 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Started:
+    """The engine of a recipe, once it has started."""
+
+    seconds: float  # since its imports began
+    workers: int
+    dashboard: str | None = None  # its address
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one problem went. Unless it failed, with a reason, the time, the mean and the workers lost are known."""
+
+    status: Status = Status.OK
+    reason: str | None = None
+    time: Timing | None = None
+    mean: float | None = None
+    lost: int | None = None
+
+
+@dataclass(frozen=True)
 class Gain:
     """How a row compares with the same recipe on the fewest workers."""
 
@@ -53,6 +73,7 @@ class Row:
     workers: int
     status: Status
     reason: str | None = None
+    environment: str = machine.MAIN
     mode: str | None = None
     size: int = 0
     rows: int = 0
@@ -104,8 +125,8 @@ class Row:
         return self.gain
 
     @property
-    def run(self) -> tuple[str, str, int]:
-        return self.technique, self.kind, self.workers
+    def run(self) -> tuple[str, str, str, int]:
+        return self.technique, self.environment, self.kind, self.workers
 
     @property
     def on(self) -> str:
@@ -113,18 +134,16 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The technique, and the size of its chunks if it is not the workload's own."""
+        """The technique, its environment if it is not the main one, and the size of its chunks if it is not the
+        workload's own."""
         own = catalogue.workload_module(WORKLOAD).chunk(self.size)
-        return self.technique if self.chunk == own else f"{self.technique}, chunks of {self.chunk:,}"
+        technique = named(self.technique, self.environment)
+        return technique if self.chunk == own else f"{technique}, chunks of {self.chunk:,}"
 
     def same_work(self, other: "Row") -> bool:
         """Whether the two can be compared: the same recipe, array and kind of worker."""
-        return (self.technique, self.kind, self.size, self.chunk) == (
-            other.technique,
-            other.kind,
-            other.size,
-            other.chunk,
-        )
+        mine, others = ((row.technique, row.environment, row.kind, row.size, row.chunk) for row in (self, other))
+        return mine == others
 
 
 def amount(workers: int, kind: str) -> str:
@@ -203,6 +222,7 @@ def record(row: Row) -> dict[str, Any]:
         "framework": row.framework,
         "lane": row.lane,
         "engine": row.engine,
+        "environment": row.environment,
         "kind": row.kind,
         "workers": row.workers or None,
         "mode": row.mode,
@@ -229,6 +249,12 @@ def record(row: Row) -> dict[str, Any]:
     return data | {key: value for key, value in optional.items() if value is not None}
 
 
+def answer_from_wire(data: Mapping[str, Any]) -> Answer:
+    """What a worker sent as dataclasses.asdict()."""
+    time = data["time"] and timing_from_wire(data["time"])
+    return Answer(**{**data, "status": Status(data["status"]), "time": time})
+
+
 def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
     """The Row that record() wrote, without what is derived from several; ValueError if something is missing."""
     wanted = ["technique", "framework", "lane", "engine", "kind", "workers", "mode", "status", "reason"]
@@ -246,6 +272,7 @@ def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:
         framework=data["framework"],
         lane=data["lane"],
         engine=data["engine"],
+        environment=data.get("environment", machine.MAIN),  # older lines name none
         kind=data["kind"],
         workers=data["workers"] or 0,
         mode=data["mode"],

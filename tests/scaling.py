@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 from conftest import HANG, interruptible
@@ -139,4 +140,11 @@ def spread_of_pixels(path):
 
 
 def keep(folder, name, rows, commit="1" * 40):
-    store.keep(folder, rows, name, commit)
+    """As a Writer of that machine and commit would, in a clone without changes."""
+    writer = SimpleNamespace(
+        store=SimpleNamespace(folder=folder),
+        machine=SimpleNamespace(machine=name),
+        commit=commit,
+        refuse_what_is_not_committed=lambda: None,
+    )
+    store.keep(writer, rows)

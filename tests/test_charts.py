@@ -252,7 +252,7 @@ def test_bars_are_sorted_and_have_their_values_beside_them():
     chart = charts.bars(crossing(), [slow, fast, none])
     assert texts(chart)[:4] == ["fast", "slow", "1.00 ms", "100 ms"]
     assert [record["value_s"] for record in chart.table.records] == [1e-3, 1e-1]
-    assert [record["figure"] for record in chart.table.records] == ["resident"] * 2
+    assert [record["metric"] for record in chart.table.records] == ["resident"] * 2
     assert charts.bars(crossing(), [none]) is None
     rate = (*fast[:-1], Metric.BANDWIDTH)
     with pytest.raises(ValueError, match="must have the same unit, not gb_per_s and s"):

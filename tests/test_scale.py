@@ -391,6 +391,25 @@ def test_machines_are_kept_apart(tmp_path, unchanged):
     assert mine.time.median == 1
 
 
+def test_environments_are_kept_apart_and_named(tmp_path, unchanged):
+    keep(tmp_path, "m", [row(), row(environment="other", time_s=4.0), row(environment="other", workers=2)])
+    rows = store.kept_of(tmp_path, "m")
+    assert [(each.name, each.workers, each.gained.speedup) for each in rows] == [
+        ("ray", 1, 1),
+        ("ray (other)", 1, 1),
+        ("ray (other)", 2, 4),
+    ]
+    assert [record(each)["environment"] for each in rows] == ["main", "other", "other"]
+
+
+def test_a_row_of_an_older_version_is_of_the_main_environment(tmp_path, unchanged):
+    keep(tmp_path, "m", [row()])
+    line = json.loads((tmp_path / store.FILE).read_text())
+    del line["rows"][0]["environment"]
+    (tmp_path / store.FILE).write_text(json.dumps(line) + "\n")
+    assert [each.environment for each in store.kept_of(tmp_path, "m")] == ["main"]
+
+
 def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row("ray_cuda", status="skipped")])
     assert len(store.kept_of(tmp_path, "m")) == 1

@@ -167,7 +167,9 @@ def test_speedups_are_against_numpy_on_the_same_machine(site):
     results, _ = store.select(store.Store().load()[0])
     for name in {each.stored.machine for each in results}:
         numpy, torch = (
-            next(each for each in results if (each.stored.machine, *each.key) == (name, "matmul", technique, 200))
+            next(
+                each for each in results if (each.stored.machine, *each.key) == (name, "matmul", technique, 200, "main")
+            )
             for technique in ("numpy", "torch")
         )
         ratio = digits(numpy.value(Metric.RESIDENT) / torch.value(Metric.RESIDENT))

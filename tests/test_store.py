@@ -57,7 +57,7 @@ def stored():
     """{(workload, technique, size): result}"""
     results, complaints = store.Store().load()
     assert complaints == []
-    return {each.key: each for each in results}
+    return {each.key[:3]: each for each in results}
 
 
 def test_what_is_stored_is_loaded(clone):
@@ -146,7 +146,7 @@ def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)
     add(writer, "torch", 40_000, timings={}, first=FirstResult(1.0))
-    assert set(writer.done()) == {("multiply", "numpy", 40_000)}
+    assert set(writer.done()) == {("multiply", "numpy", 40_000, "main")}
     monkeypatch.setattr(machine, "versions", lambda packages: "Python 9")  # cached: an upgrade means another process
     assert writer.done() == {}
 
@@ -292,10 +292,10 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
         commits.append(git(clone, "rev-parse", "HEAD"))
         commit_later(clone)
     out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
-    values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("figure") == "resident"}
+    values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("metric") == "resident"}
     assert [round(value, 9) for value in values] == [3e-5]
     out, _ = cookbook("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
-    (row,) = [row for row in json.loads(out)[0]["rows"] if row["figure"] == "resident"]
+    (row,) = [row for row in json.loads(out)[0]["rows"] if row["metric"] == "resident"]
     assert row["verdict"] == "slower" and row["ratio_x"] == pytest.approx(3)
 
 

@@ -438,6 +438,16 @@ def test_a_change_has_both_values_and_their_ratio():
     assert (record["before_environment"], record["before_asv_environment"]) == ("main", "existing")
 
 
+def test_environments_are_compared_with_themselves_or_two_with_each_other():
+    before = [result("numpy"), result("numpy", 4.0, environment="other")]
+    after = [result("numpy", 2.0, origin=LATER), result("numpy", 2.0, environment="other", origin=LATER)]
+    main, other = change(before, after)
+    assert [table.records[0]["ratio_x"] for table in (main, other)] == [2.0, 0.5]
+    assert "environment" not in main.title and "environment other" in other.title
+    (table,) = change(before[:1], before[1:])
+    assert table.records[0]["ratio_x"] == 4.0
+
+
 def test_what_else_differs_is_named():
     before = [result("a"), result("only_before", versions="torch 1.0")]
     after = [result("a", versions="Python 3.12.3, numpy 2.5.0, cupy 14", driver="590.2", math="TF32")]
@@ -561,7 +571,7 @@ def test_csv_and_json_have_every_digit_and_the_same_records(every):
         for key, value in record.items():
             written = " ".join(value) if isinstance(value, list) else "" if value is None else str(value)
             assert row[key] == written
-    (third,) = [r for r in rows if r["table"] == "measured" and r["figure"] == "resident" and r["size"] == str(SMALL)]
+    (third,) = [r for r in rows if r["table"] == "measured" and r["metric"] == "resident" and r["size"] == str(SMALL)]
     assert (float(third["value_s"]), float(third["q1_s"]), third["samples"]) == (3.0, 2.99, "10")
     assert {row["table"] for row in rows} >= {"measured", "frameworks", "engines"}
 

@@ -38,14 +38,21 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
     faster, slower: the intervals do not overlap, and the medians differ by more than a factor of 1.1.
     same: the true medians differ by less than a factor of 1.1, wherever in the intervals they are.
     cannot tell: the intervals are too wide for either; or one side has no time or no interval, and the row says which.
-    """
-    old, new = ({each.key: each for each in side} for side in (before, after))
+
+    If a side has results of several environments, each environment has tables of its own."""
+    environments = [{each.environment for each in side} for side in (before, after)]
+    if max(map(len, environments)) > 1:
+        every = sorted(set.union(*environments))
+        sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
+        return [table for one, other in sides for table in change(one, other)]
+    # Not the environment: the two sides may be two of them.
+    old, new = ({each.key[:-1]: each for each in side} for side in (before, after))
     names = f"{source_of(before, after)} → {source_of(after, before)}"
     tables: list[Table] = []
     for mine in grouped([*before, *after], lambda each: each.workload):
-        keys = dict.fromkeys(each.key for each in mine)
+        keys = dict.fromkeys(each.key[:-1] for each in mine)
         for metric in TIMED:
-            pairs = [(old.get(key), new.get(key)) for key in keys]
+            pairs = [(old.get(each), new.get(each)) for each in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]
             if pairs:
                 rows, records = zip(*(_changed(*pair, metric) for pair in pairs), strict=True)
@@ -80,7 +87,7 @@ def _changed(before: Result | None, after: Result | None, metric: Metric) -> tup
     ratio = None if old is None or new is None else new / old
     mark = "bad" if any(each and each.wrong for each in pair) else verdict
     texts = (Entry("" if ratio is None else f"×{format.digits(ratio)}"), Entry(verdict, mark), Entry(why))
-    record: dict[str, Any] = {"table": "change", "figure": metric, "workload": known.workload}
+    record: dict[str, Any] = {"table": "change", "metric": metric, "workload": known.workload}
     record |= {"technique": known.technique, "size": known.size}
     for when, each in zip(("before", "after"), pair, strict=True):
         numbers = origin_record(each) | metric_record(each, metric)

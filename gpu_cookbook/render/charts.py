@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, svg, tables
 from gpu_cookbook.render.format import UNKNOWN, digits, prefixed, seconds, short
 from gpu_cookbook.render.svg import COLOURS, INK, LANES, MARKERS, Draw, Style
@@ -25,6 +25,7 @@ from gpu_cookbook.results import (
     Size,
     completed,
     grouped,
+    of_one_environment,
     origin_record,
     record,
     tied,
@@ -142,11 +143,11 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         return None
     name, label = found[0].workload, catalogue.workload_module(found[0].workload).label
     # The fastest at the largest size first, then what was not measured there.
-    lines = grouped(found, _named)
+    lines = grouped(found, lambda each: each.name)
     lines.sort(key=lambda line: (-sizes.index(line[-1].size), _time(line[-1], metric)))
     drawn = _fewer(lines, key=lambda line: line[0])
-    points = {_named(line[0]): point for line in lines if (point := overtakes_numpy(line, metric))}
-    rings = [points[_named(line[0])] for line in drawn if _named(line[0]) in points]
+    points = {line[0].name: point for line in lines if (point := overtakes_numpy(line, metric))}
+    rings = [points[line[0].name] for line in drawn if line[0].name in points]
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
@@ -154,7 +155,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         for number, line in enumerate(drawn):
             times = [_time(each, metric) for each in line]
             style = svg.line_style(line[0], number)
-            handles += axes.plot([each.size for each in line], times, **style, label=_named(line[0]))
+            handles += axes.plot([each.size for each in line], times, **style, label=line[0].name)
         if rings:
             ring: Style = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": INK}
             handles += axes.plot(*zip(*rings, strict=True), **ring, zorder=5, label="becomes faster than NumPy")
@@ -180,7 +181,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         beats = [Entry(format.beats_from(line[0], metric))] * has_crossings
         rows.append((*_words(line[0]), *(at.get(size, Entry()) for size in sizes), *beats))
         crossing = line[0].crossings.get(metric)
-        about = {"figure": metric, "beats_numpy_from_size": crossing and crossing.size}
+        about = {"metric": metric, "beats_numpy_from_size": crossing and crossing.size}
         records += [_record("by_size", each, value_s=_time(each, metric), **about) for each in line]
     title = f"{name}, {metric}: time over size{_how_many(drawn, lines)}"
     head = ("technique", "lane", "on", *map(label, sizes), *["faster than NumPy from"] * has_crossings)
@@ -312,7 +313,7 @@ def share_of_limit(results: Iterable[Result]) -> Chart | None:
 def cold_start(results: Iterable[Result]) -> Chart | None:
     """Bars: the time to the first result in a fresh process, for one workload, split into its parts if they were
     measured."""
-    started = {_named(each): each for each in results if each.value(Metric.FIRST)}
+    started = {each.name: each for each in results if each.value(Metric.FIRST)}
     found = sorted(started.values(), key=_first_s)
     if not found:
         return None
@@ -331,9 +332,9 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
         rows.append((*_words(each), tables.metric_entry(each, Metric.FIRST), *entries))
         records.append(_record("cold_start", each))
     first, last, name = found[0], found[-1], found[0].workload
-    text = f"The first result in a fresh process takes {seconds(_first_s(first))} with {_named(first)}"
+    text = f"The first result in a fresh process takes {seconds(_first_s(first))} with {first.name}"
     if len(found) > 1:
-        text += f", and {seconds(_first_s(last))} with {_named(last)}, the slowest of {len(found)}"
+        text += f", and {seconds(_first_s(last))} with {last.name}, the slowest of {len(found)}"
     title = f"{name}, first result in a fresh process with empty caches{_how_many(drawn, found)}"
     head = ("technique", "lane", "on", "first result", *(STARTING[part] for part in parts))
     legend = [(STARTING[part], piece) for part, piece in zip(parts, PIECES, strict=False)] or _lanes(drawn)
@@ -365,7 +366,7 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
         records.append(_record("costs", cost.result, total_s=cost.total, **parts))
     name, label = mine[0].workload, mine[0].label
     best = next(cost for cost in found if cost.parts)
-    text = f"At {label}, {_named(best.result)} takes the least time of all techniques with a device time: "
+    text = f"At {label}, {best.result.name} takes the least time of all techniques with a device time: "
     split = ", ".join(f"{part} {seconds(value)}" for part, value in best.parts.items())
     text += f"{seconds(best.total)} ({split})"
     with_transfers = ", including transfers" * (TRANSFERS in known)
@@ -379,8 +380,7 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
 
 def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> Chart | None:
     """Bars of selected metrics, which must have the same unit. What was not measured is left out."""
-    # The main environment's come last, and so stand for what is measured in several.
-    every = {each.key: each for each in sorted(_measured(results), key=lambda each: each.environment == machine.MAIN)}
+    every = {each.key[:-1]: each for each in of_one_environment(_measured(results))}
     found = []
     for label, workload, technique, size, metric in picks:
         each = every.get((workload, technique, size))
@@ -398,7 +398,7 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
         drawn.append(Bar(label, [(value, _lane_style(each))], format.value(metric, value) + " GB/s" * rate))
         where = Entry(f"{each.workload}, {each.label}, {metric}")
         rows.append((Entry(label), where, *_words(each), tables.metric_entry(each, metric)))
-        about = {f"value_{UNITS[metric]}": value, "figure": metric, "label": label}
+        about = {f"value_{UNITS[metric]}": value, "metric": metric, "label": label}
         records.append(_record("bars", each, **about))
     text = "; ".join(f"{bar.label}: {bar.text}" for bar in drawn)
     mine = [each for _, each, _, _ in found]
@@ -434,11 +434,6 @@ def _first_s(result: Result) -> float:
     return _known(result.first).total
 
 
-def _named(result: Result) -> str:
-    """The technique, and its environment if that is not the main one."""
-    return result.technique + f" ({result.environment})" * (result.environment != machine.MAIN)
-
-
 def _measured(results: Iterable[Result]) -> list[Result]:
     return [each for each in results if each.value(Metric.RESIDENT)]
 
@@ -463,7 +458,7 @@ def _share(result: Result) -> float:
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
     """The name of the first, and of those that tie with it."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
-    names = [_named(each) for each in found if each is found[0] or tied(each, found[0], metric)]
+    names = [each.name for each in found if each is found[0] or tied(each, found[0], metric)]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
@@ -485,7 +480,7 @@ def _how_many(drawn: Sequence[Any], found: Sequence[Any]) -> str:
 
 
 def _words(result: Result) -> tuple[Entry, Entry, Entry]:
-    technique = Entry(_named(result), recipe=(result.workload, result.technique))
+    technique = Entry(result.name, recipe=(result.workload, result.technique))
     return technique, Entry(result.lane), Entry(result.place)
 
 
@@ -531,7 +526,7 @@ def _lane_style(result: Result) -> Style:
 def _label(result: Result, others: Iterable[Result]) -> str:
     """The technique, and where it ran if the others ran elsewhere."""
     elsewhere = result.place == "CPU" and any(other.place != "CPU" for other in others)
-    return f"{_named(result)}{', CPU' * elsewhere}"
+    return f"{result.name}{', CPU' * elsewhere}"
 
 
 def _lanes(results: Iterable[Result]) -> list[tuple[str, Style]]:

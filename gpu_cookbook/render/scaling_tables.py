@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import NOISY, Status, grouped
+from gpu_cookbook.results import NOISY, Status, grouped, named
 from gpu_cookbook.run import engines
 from gpu_cookbook.run.measure import COLD_LIMIT
 from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Cost, Row, of_mode, record, tied
@@ -108,7 +108,7 @@ def cost_words(row: Row) -> tuple[str, ...]:
     cost = row.cost or Cost(None)
     return (
         row.engine or fmt.UNKNOWN,
-        row.technique,
+        named(row.technique, row.environment),
         row.on,
         fmt.stale(row) + fmt.seconds(cost.round) if cost.round else fmt.UNKNOWN,
         fmt.seconds(cost.task) if cost.task else fmt.UNKNOWN,
@@ -185,7 +185,7 @@ def _told_words(best: Row, lane: Iterable[Row]) -> str:
     """Its time, how many times one core's that is, and every recipe that ties with it."""
     lane = sorted(lane, key=_median)
     beside = [row for row in lane if (row.kind, row.workers) == (best.kind, best.workers)]
-    names = ", ".join(row.technique for row in beside if tied(row, best))
+    names = ", ".join(named(row.technique, row.environment) for row in beside if tied(row, best))
     one = next((row for row in lane if (row.kind, row.workers) == ("core", 1)), None)
     over = f", {fmt.stale(one)}{fmt.digits(_median(one) / _median(best))} ×" if one else ""
     return f"{fmt.stale(best)}{fmt.seconds(_median(best))} on {best.on}{over}: {names}"

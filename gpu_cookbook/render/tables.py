@@ -300,7 +300,7 @@ def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
 
 
 def _record(result: Result, metric: Metric | None = None) -> dict[str, Any]:
-    return {"table": "measured", "figure": metric} | stored_record(result)
+    return {"table": "measured", "metric": metric} | stored_record(result)
 
 
 def _overview(results: Sequence[Result], source: str) -> Table:

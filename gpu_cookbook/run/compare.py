@@ -1,32 +1,48 @@
 """Checks and measures many recipes: several at once if nothing is timed, otherwise one after another."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Result, Size
+from gpu_cookbook.results import Key, Result, Size
 from gpu_cookbook.run import runner
 
+Save = Callable[[Recipe, Result], None]
 
-def check(recipes: Sequence[Recipe]) -> Iterator[list[Result]]:
-    """Yields the results of each recipe at its edge sizes as soon as they are known. Nothing is timed, so several run
-    at once."""
+
+@dataclass
+class Outcome:
+    """What is known when the work has ended, by itself or not."""
+
+    results: list[Result] = field(default_factory=list)
+    interrupted: bool = False  # by Ctrl-C; no process is left behind
+    unsaved: OSError | None = None  # why the last result could not be saved, which ended the work
+
+
+def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
+    """The results of each recipe at its edge sizes, in the order of the recipes; ``finished`` is called after each
+    recipe. Nothing is timed, so several run at once."""
 
     def one(recipe: Recipe) -> list[Result]:
         return list(runner.run(recipe, "check", list(catalogue.workload_module(recipe.workload).EDGE_SIZES)))
 
+    outcome = Outcome()
+    known: dict[Recipe, list[Result]] = {}
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
-        futures = [pool.submit(one, recipe) for recipe in recipes]
+        futures = {pool.submit(one, recipe): recipe for recipe in recipes}
         try:
             for future in as_completed(futures):
-                yield future.result()
-        except (KeyboardInterrupt, GeneratorExit):
+                known[futures[future]] = future.result()
+                finished()
+        except KeyboardInterrupt:
+            outcome.interrupted = True
             pool.shutdown(wait=False, cancel_futures=True)
             runner.stop_all()
-            raise
+    outcome.results = [each for recipe in recipes for each in known.get(recipe, ())]
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -35,35 +51,47 @@ class Comparison:
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
-    known: Mapping[tuple[str, str, Size], Result] = field(default_factory=dict)  # by Result.key
+    known: Mapping[Key, Result] = field(default_factory=dict)
 
     def found(self) -> list[Result]:
         """The requested results that are already known."""
-        keys = ((each.workload, each.technique, size) for each in self.recipes for size in self.sizes[each.workload])
+        keys = [_key(each, size) for each in self.recipes for size in self.sizes[each.workload]]
         return [self.known[key] for key in keys if key in self.known]
 
     def left(self) -> list[tuple[Recipe, list[Size]]]:
         """The recipes that are still to be measured, each with its sizes."""
         jobs = [
-            (
-                each,
-                [size for size in self.sizes[each.workload] if (each.workload, each.technique, size) not in self.known],
-            )
+            (each, [size for size in self.sizes[each.workload] if _key(each, size) not in self.known])
             for each in self.recipes
         ]
         return [(recipe, sizes) for recipe, sizes in jobs if sizes]
 
-    def measure(self, started: Callable[[Recipe, Size], None]) -> Iterator[tuple[Recipe, Result]]:
-        """Measures what is left, one recipe after another. KeyboardInterrupt leaves no process behind."""
+    def measure(
+        self, started: Callable[[Recipe, Size], None], finished: Callable[[], None], save: Save | None
+    ) -> Outcome:
+        """The known results and, measured one recipe after another, those that are left; each is saved as soon as it is
+        measured. ``started`` and ``finished`` are called before and after each."""
+        outcome = Outcome(self.found())
         jobs = self.left()
         try:
             probes = runner.probe([recipe for recipe, _ in jobs])
             for recipe, sizes in jobs:
                 for result in runner.run(recipe, "measure", sizes, probes, started):
-                    yield recipe, result
+                    outcome.results.append(result)
+                    if save:
+                        save(recipe, result)
+                    finished()
         except KeyboardInterrupt:
+            outcome.interrupted = True
+        except OSError as error:  # a StoreError, or a full disk
+            outcome.unsaved = error
+        finally:
             runner.stop_all()
-            raise
+        return outcome
+
+
+def _key(recipe: Recipe, size: Size) -> Key:
+    return recipe.workload, recipe.technique, size, recipe.environment
 
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:

@@ -4,10 +4,11 @@ This module plans the runs that are possible here, checks what they need, and ru
 (gpu_cookbook/scaling.py). Recipes and sizes are those of recipes/random_subset_mean.
 """
 
+import contextlib
 import itertools
 import os
 import socket
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,21 @@ from urllib.parse import urlsplit
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Status, Timing
+from gpu_cookbook.results import Status
 from gpu_cookbook.run import engines, runner
-from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, BadInput, Cost, Row, ScaleError, amount
+from gpu_cookbook.scaling import (
+    EMPTY,
+    STRONG,
+    WEAK,
+    WORKLOAD,
+    BadInput,
+    Cost,
+    Row,
+    ScaleError,
+    Started,
+    amount,
+    answer_from_wire,
+)
 
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # the kind of worker, for recipes that scale
 CONTEXT = 2e9  # bytes of GPU memory for the CUDA context, cuRAND's states and NCCL's buffers (0.5 to 1.6 GB were seen)
@@ -73,6 +86,7 @@ class Run:
             framework=self.recipe.framework,
             lane=self.recipe.lane,
             engine=self.recipe.engine,
+            environment=self.recipe.environment,
             kind=self.kind,
             workers=self.workers,
             status=status,
@@ -271,17 +285,22 @@ def require_drawable(path: Path) -> None:
 # ---- The runs.
 
 
-def measure_all(
-    runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say
-) -> Generator[Row, None, None]:
-    """Yields the rows of every run as soon as they are measured; ``started`` is called before each run. Closing it, or
-    Ctrl-C, leaves no process behind."""
-    for run in runs:
-        started(run)
-        yield from measure(run, work, say)
+def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> tuple[list[Row], bool]:
+    """The rows of every run, and whether Ctrl-C ended the work early, which leaves no process behind. ``started`` is
+    called before each run."""
+    rows = []
+    try:
+        for run in runs:
+            started(run)
+            with contextlib.closing(measure(run, work, say)) as found:
+                for row in found:
+                    rows.append(row)
+    except KeyboardInterrupt:
+        return rows, True
+    return rows, False
 
 
-def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]:
+def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row, None, None]:
     """Yields the rows of a run as soon as they are measured: one per problem, and one for the engine's own overhead
     (mode "empty").
 
@@ -313,12 +332,16 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
     with runner.Process(job, **restriction) as process:
         for message in process.messages(runner.START_LIMIT, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
             if "engine" in message:
-                start_s = message["engine"]["start_s"]
-                run = replace(run, workers=message["engine"]["workers"])
-                if message["engine"]["dashboard"]:
-                    say(f"{run.recipe.technique}: the dashboard is at {message['engine']['dashboard']}")
+                engine = Started(**message["engine"])
+                start_s = engine.seconds
+                run = replace(run, workers=engine.workers)
+                if engine.dashboard:
+                    say(f"{run.recipe.technique}: the dashboard is at {engine.dashboard}")
             elif "answer" in message:
-                yield answered(run, start_s=start_s, **left.pop(0), **message["answer"])
+                answer = answer_from_wire(message["answer"])
+                if answer.status == Status.FAILED and run.address:
+                    answer = replace(answer, reason=unreachable_reason(run.address) or answer.reason)
+                yield run.row(start_s=start_s, **left.pop(0), **vars(answer))
             elif "cost" in message:
                 costed = True
                 if message["cost"]:
@@ -331,12 +354,3 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Iterator[Row]
         yield run.row(Status.FAILED, reason, **problem)
     if reason and not left:
         yield run.row(Status.FAILED, f"passed, then at exit: {reason}" if costed else reason, mode=EMPTY)
-
-
-def answered(
-    run: Run, status: str, reason: str | None, time: tuple[float, float, float, int] | None = None, **more: Any
-) -> Row:
-    """The row of an answer from the worker. ``time``: the parts of a Timing."""
-    if status == Status.FAILED and run.address:
-        reason = unreachable_reason(run.address) or reason
-    return run.row(Status(status), reason, time=Timing(*time) if time else None, **more)

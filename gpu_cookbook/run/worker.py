@@ -29,7 +29,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
@@ -39,6 +39,7 @@ from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeas
 from gpu_cookbook.run.loader import Loader
 
 Say = Callable[..., None]  # sends a message with these keys
+Outcome = TypeVar("Outcome", Result, scaling.Answer)
 
 
 def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType) -> Device:
@@ -67,20 +68,12 @@ def probe_of(device: Device, probes: Mapping[str, Probe]) -> Probe:
     return replace(probe, copy_bandwidth=rate, cache_bytes=cache)
 
 
-def outcome(work: Callable[[Any], dict[str, Any]], problem: Any) -> dict[str, Any]:
-    """What ``work(problem)`` measured of a problem of scale, and how it went."""
-    try:
-        return {"status": "ok", "reason": None} | work(problem)
-    except Exception as error:  # a recipe may raise anything: that is its row's outcome
-        return {"status": "failed", "reason": _reason(error)}
-
-
-def attempt(work: Callable[[], Result], result: Result) -> Result:
-    """What ``work()`` returns; the result as failed, with the reason, if it raises."""
+def attempt(work: Callable[[], Outcome], blank: Outcome) -> Outcome:
+    """What ``work()`` returns; ``blank`` as failed, with the reason, if it raises."""
     try:
         return work()
     except Exception as error:  # a recipe may raise anything; the exception is then its result
-        return replace(result, status=Status.FAILED, reason=_reason(error))
+        return replace(blank, status=Status.FAILED, reason=_reason(error))
 
 
 def _reason(error: Exception) -> str:
@@ -163,7 +156,7 @@ def scale(job: dict[str, Any], say: Say) -> None:
         if not workers:
             raise measure.Wrong("no workers are left at this address")
         dashboard = engines.dashboard() if recipe.framework == "Dask" else None
-        say(engine={"start_s": started, "workers": workers, "dashboard": dashboard})
+        say(engine=asdict(scaling.Started(started, workers, dashboard)))
         _, function, wait, download = steps(module, workload)
         if recipe.framework == "multiprocessing":
             engine.enter_context(engines.none_lost(say))
@@ -173,7 +166,7 @@ def scale(job: dict[str, Any], say: Say) -> None:
             wait(result)
             return download(result)
 
-        def measured(problem: Sequence[int]) -> dict[str, Any]:
+        def measured(problem: Sequence[int]) -> scaling.Answer:
             means = []
             losses = engines.losses(recipe)
             start = time.perf_counter()
@@ -191,17 +184,12 @@ def scale(job: dict[str, Any], say: Say) -> None:
             # If a worker is lost, the others may make other samples, except for the shared ones of the tuned lane.
             if not scaling.alike(low, high) and (recipe.shares_samples or not lost):
                 raise measure.Wrong(f"the same seed gave the means {low!r} and {high!r}")
-            timing = Timing.of(times)
-            return {
-                "time": (timing.median, timing.q1, timing.q3, timing.count),
-                "mean": means[-1],
-                "lost": lost,
-            }
+            return scaling.Answer(time=replace(Timing.of(times), samples=()), mean=means[-1], lost=lost)
 
         for _ in range(engines.warm_up(recipe, workers)):
             answer(2 * workers, 2, 1)
         for problem in job["problems"]:
-            say(answer=outcome(measured, problem))
+            say(answer=asdict(attempt(partial(measured, problem), scaling.Answer())))
         cost = engines.cost(recipe, module, workers)
         say(cost=cost and asdict(cost))
 

@@ -23,7 +23,7 @@ from typing import Any
 import gpu_cookbook.kernels
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import FirstResult, Metric, Origin, Result, Size, Status, Timing, judged
+from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import conditions
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
@@ -295,7 +295,7 @@ class Writer:
                         f" pip install --editable {root}"
                     )
 
-    def done(self) -> dict[tuple[str, str, Size], Result]:
+    def done(self) -> dict[Key, Result]:
         """The results that are already stored for this commit, machine and environment, measured with the installed
         versions."""
         results, _ = self.store.load()

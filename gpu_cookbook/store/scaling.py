@@ -10,6 +10,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status
 from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, ScaleError, completed, from_record, judged, record
 from gpu_cookbook.store import commits, journal
+from gpu_cookbook.store.asv_files import Writer
 
 FILE = "scale.jsonl"
 
@@ -25,24 +26,26 @@ class Kept:
     rows: tuple[Row, ...]
 
 
-def keep(folder: Path, rows: Iterable[Row], name: str, commit: str) -> None:
-    """Appends one line to FILE: the rows as they were measured, without those that were skipped."""
+def keep(writer: Writer, rows: Iterable[Row]) -> None:
+    """Appends one line to FILE: the rows as they were measured, without those that were skipped. StoreError if the code
+    is no longer that of the writer's commit."""
+    writer.refuse_what_is_not_committed()
     measured = [row for row in rows if row.status != Status.SKIPPED]
     if not measured:
         return
     recipes = [recipe for row in measured if (recipe := catalogue.find(WORKLOAD, row.technique))]
     nvidia = machine.nvidia()
     line = {
-        "machine": name,
+        "machine": writer.machine.machine,
         "processor": machine.processor(),
         "gpus": [gpu.name for gpu in machine.gpus()],
         "driver": nvidia and nvidia.driver,
         "versions": machine.versions(tuple(sorted({package for recipe in recipes for package in recipe.packages}))),
         "date": time.strftime("%Y-%m-%d"),
-        "commit": commit,
+        "commit": writer.commit,
         "rows": [record(row) for row in measured],
     }
-    journal.append(folder / FILE, line)
+    journal.append(writer.store.folder / FILE, line)
 
 
 def kept(folder: Path) -> list[Kept]:
