@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. stored.named,
-stored.best and stored.scaled_rows say how a page names one."""
+{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see
+stored.named, stored.best and stored.scaled_rows."""
 
 import stored
 from docutils import nodes

@@ -54,7 +54,7 @@ def main(folder):
             (folder / "vendor" / name).write_bytes(tar.extractfile(f"asv-0.5.1/asv/www/vendor/{name}").read())
     for page in folder.glob("*.html"):
         page.write_text(offline(page.read_text()))
-    # It sorts when a timer fires, and by then asv may have removed the table with its data.
+    # stupidtable sorts when a timer fires, and by then asv may have removed the table with its data.
     sorting = folder / "vendor" / "stupidtable.js"
     sorting.write_text(sorting.read_text().replace(*GUARD))
 

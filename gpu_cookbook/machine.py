@@ -169,7 +169,7 @@ def installed(package: str) -> bool:
 
 @cache
 def versions(packages: tuple[str, ...]) -> str:
-    """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': of Python and of these modules' distributions."""
+    """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': the versions of Python and of these modules' distributions."""
     return ", ".join(dict.fromkeys(filter(None, [python_version(), *map(distributions, sorted(packages))])))
 
 
@@ -191,7 +191,7 @@ def _packages_distributions() -> Mapping[str, list[str]]:
 
 @cache
 def clock() -> str:
-    """'SM up to 1,980 MHz, memory 3,201 MHz': the maximum clocks of the first NVIDIA GPU."""
+    """'SM up to 1,980 MHz, memory 3,201 MHz': the maximum clocks of the first NVIDIA GPU, which varies its own."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
     core, memory = (
         pynvml.nvmlDeviceGetMaxClockInfo(handle, kind) for kind in (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)

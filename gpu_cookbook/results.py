@@ -42,7 +42,7 @@ class Metric(enum.StrEnum):
 
 TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
 AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER)  # those that have speedups
-UNITS = {  # of a metric's value, as a record's keys end
+UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
     Metric.MEMORY: "bytes",
     Metric.BANDWIDTH: "gb_per_s",

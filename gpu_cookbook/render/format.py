@@ -76,7 +76,7 @@ def beats_from(result: Result, metric: Metric) -> str:
         return f">{short(crossing.measured_to)}"
     if crossing.everywhere:
         return f"≤{short(crossing.size)}"
-    return f"≈{short(float(f'{crossing.size:.2g}'))}"  # estimated between sizes that lie far apart
+    return f"≈{short(float(f'{crossing.size:.2g}'))}"  # two digits: it is estimated between distant sizes
 
 
 def stale(each: Any) -> str:

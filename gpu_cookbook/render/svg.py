@@ -115,7 +115,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
     with style.context("default"), rc_context(look):
         figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
         draw(figure)
-        if figure.legends:  # add its height, which ``height`` does not include
+        if figure.legends:  # add the legend's height, which ``height`` does not include
             box = figure.legends[0].get_window_extent()
             figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))

@@ -174,7 +174,7 @@ def check_size(
 
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
     """What is wrong with what prepared() returns, in one line, or None. That is called three times, so what it
-    does in place must have been done three times, and not once by prepared() itself."""
+    does in place must have been done three times, and never by prepared() itself."""
     upload, _, wait, download = steps(module, workload)
     arguments, options = upload(*inputs), dict[str, Any]()
     if takes_out(module.prepared):
@@ -193,7 +193,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
     """What is wrong with slices of device arrays, in one line, or None. Vector loads need an address that is a multiple
     of 16 bytes, and a slice starts elsewhere; the elements before and after it are not the recipe's. A matrix is a
-    reshaped slice: one that starts at another row would be aligned again if its rows are a multiple of 16 bytes long.
+    reshaped slice, because one that starts at another row is aligned again if its rows are a multiple of 16 bytes long.
 
     First all arrays are slices, then each alone, including ``out`` if there is one. A ValueError is accepted as well.
     """

@@ -108,7 +108,7 @@ def ray_actors(recipe: Recipe, workers: int) -> EmptyRound:
     return lambda n, payload=None: ray.get([actors[i % workers].nothing.remote(payload) for i in range(n)])
 
 
-ROUNDS = {  # for engines that can be measured without their recipe, by the recipe's Engine line
+ROUNDS = {  # {a recipe's Engine line: what makes its empty round}, if the engine can be measured without the recipe
     "Dask, threads": dask_threads,
     "Dask, futures": dask_futures,
     "Dask, actors": dask_actors,

@@ -133,7 +133,7 @@ class _Parts:
 
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
-    conditions: float | None = None  # the number of their line in conditions.jsonl
+    conditions: float | None = None  # the number of a line in conditions.jsonl
     failed: bool = False
 
     def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
