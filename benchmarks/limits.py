@@ -3,7 +3,7 @@
 Everything is measured on one machine at one commit, each measurement in its own process. ``--save NAME`` stores the
 table for a machine of that name in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has
 measured there at the same commit is not measured again. ``--show`` prints the last stored table as Markdown, and the
-ladders: from the first recipe that one writes to the fastest, with the gain of each step, from the stored results of
+ladders: from the recipe that one writes first to the fastest, with the gain of each step, from the stored results of
 that machine.
 
 A share is the limit's time divided by the recipe's, or the recipe's rate divided by the limit's: 1 is the limit, and
@@ -213,7 +213,7 @@ class Results:
         self.known = dict(known)
 
     def get(self, workload: str, technique: str, size: int, metric: str) -> float | None:
-        """The metric in seconds; None where there is no such recipe or metric, or with a word on standard error."""
+        """The metric in seconds; None if there is no such recipe or metric, or if it failed, as standard error says."""
         recipe = catalogue.find(workload, technique)
         if recipe is None:
             return None
@@ -227,7 +227,7 @@ class Results:
 
 
 def rows(known):
-    """(what, technique, measured in words, limit in words, share or ratio, to reach, 'share' or 'ratio')."""
+    """Yields (what, technique, measured as text, limit as text, share or ratio, to reach, 'share' or 'ratio')."""
     results = Results(known)
     copy = (results.probes["cuda"].copy_bandwidth or 0) * 1e9  # 0 if it could not be measured
     for workload in ("multiply", "increment"):
@@ -309,13 +309,13 @@ def table(
 
 
 def is_there(row: Sequence[Any]) -> bool:
-    """Whether the recipe of a kept row is there; not every row is of a recipe."""
+    """Whether the recipe of a stored row still exists; True for a row that belongs to no recipe."""
     workload, technique = row[0].split()[0], row[1]
     return not technique.endswith("_tuned") or catalogue.find(workload, technique) is not None
 
 
 def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, ...]:
-    """A row of rows(). ``changed``: files whose code is not what was measured."""
+    """One of rows() as a row of a table. ``changed``: files whose code has changed since it was measured."""
     what, technique, measured, limit, value, reach, kind = row
     workload = what.split()[0]
     recipe = catalogue.find(workload, technique)
@@ -354,7 +354,7 @@ def kept_tables() -> tuple[tables.Table, tables.Table]:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a ladder that is stored. ``gain``: how many times as fast as the step before; None of the first."""
+    """A stored step of a ladder. ``gain``: how many times as fast as the step before; None for the first."""
 
     ladder: str  # workload, size and metric
     recipe: catalogue.Recipe
@@ -374,7 +374,7 @@ class Step:
 
 
 def ladders(name: str) -> Iterator[Step]:
-    """Every step of LADDERS that is stored of this machine."""
+    """Every step of LADDERS that is stored for this machine."""
     results, _ = store.select(store.Store().load()[0], [name])
     known = {each.key[:-1]: each for each in of_one_environment(results)}
     for workload, size, metric, techniques in LADDERS:

@@ -19,11 +19,11 @@ from gpu_cookbook.run.worker import device_of
 from gpu_cookbook.store import conditions
 
 RESULTS = Path(__file__).parent / "results"
-_ready: dict[str, measure.Calls] = {}  # the only result of this process: asv starts one process for each
+_ready: dict[str, measure.Calls] = {}  # the only result of this process: asv starts a process for each
 
 
 def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogue.Recipe:
-    """The recipe; NotImplementedError with the reason where it does not run here: asv shows n/a."""
+    """The recipe. If it does not run here, a NotImplementedError with the reason, for which asv shows n/a."""
     try:
         (recipe,) = catalogue.choose([workload], [technique])
     except catalogue.UnknownName as error:  # at an older commit
@@ -37,10 +37,10 @@ def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogu
 
 
 def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) -> None:
-    """The timed calls of a result, with everything compiled and the data on the device.
+    """Puts the timed calls of a result into _ready, with everything compiled and the data on the device.
 
-    asv calls setup before every sample; only the first time there is something to do. What the timed calls left is
-    compared when the process ends, and makes the benchmark fail where it is wrong.
+    asv calls setup before every sample, but only the first call does anything. The result of the timed calls is
+    compared when the process ends; if it is wrong, the benchmark fails.
     """
     if _ready:
         return

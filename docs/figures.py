@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How one is named: stored.named,
-stored.best and stored.scaled_rows."""
+{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see
+stored.named, stored.best and stored.scaled_rows."""
 
 import stored
 from docutils import nodes
@@ -35,7 +35,7 @@ class Figure(SphinxRole):
         return nodes.reference("", text + stale, refuri=uri, internal=True, classes=["figure"], **about)
 
     def linked(self, text, *found):
-        """To the table of the machine that was measured."""
+        """The text, linked to the table of the machine that was measured."""
         anchor = f"#{found[0].workload.replace('_', '-')}"
         return [self.link(text, f"machines/{found[0].origin.machine}", anchor, found)]
 

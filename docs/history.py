@@ -54,7 +54,7 @@ def main(folder):
             (folder / "vendor" / name).write_bytes(tar.extractfile(f"asv-0.5.1/asv/www/vendor/{name}").read())
     for page in folder.glob("*.html"):
         page.write_text(offline(page.read_text()))
-    # It sorts after a timer, and by then asv may have removed the table with its data.
+    # stupidtable sorts when a timer fires, and by then asv may have removed the table with its data.
     sorting = folder / "vendor" / "stupidtable.js"
     sorting.write_text(sorting.read_text().replace(*GUARD))
 
@@ -80,7 +80,7 @@ def libraries():
 def publish(folder):
     """What ``asv publish`` writes, from a copy of the results."""
     if not git(ROOT, "rev-parse", "--verify", "--quiet", "HEAD"):
-        sys.exit(f"The pages follow the git history, and {ROOT} is no git repository with a commit.")
+        sys.exit(f"The pages follow the git history, and {ROOT} is not a git repository with a commit.")
     conf = config.Config.load(str(ROOT / "asv.conf.json"))
     conf.repo, conf.html_dir, conf.project_url = str(ROOT), str(folder), "../index.html"
     if conf.show_commit_url == "#":  # with "#", asv's pages would look for a benchmark with the commit's name

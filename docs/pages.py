@@ -79,7 +79,7 @@ def write():
 
 
 def put(name, text):
-    """Writes a file only where it differs, so that Sphinx reads only such pages again."""
+    """Writes a file only if its text has changed, so that Sphinx rereads only such pages."""
     path = HERE / name
     path.parent.mkdir(parents=True, exist_ok=True)
     written.add(path)
@@ -91,7 +91,7 @@ def first_chart() -> str:
     results = {each.technique: each for each in stored.of(stored.GPU_MACHINE, "matmul") if each.size == 200}
     picks = []
     for technique, metric in PICKS:
-        device = results[technique].device.rpartition(", ")[2]  # of a processor: its cores
+        device = results[technique].device.rpartition(", ")[2]  # for a processor: its cores
         words = (results[technique].framework, device, *["with transfers"] * (metric == Metric.TRANSFER))
         picks.append((", ".join(words), "matmul", technique, 200, metric))
     return charts_html([charts.bars(list(results.values()), picks, "A 200 × 200 matrix product")], "")
@@ -105,7 +105,7 @@ def recipes_index():
     for workload, statement in catalogue.workloads().items():
         count = sum(recipe.workload == workload for recipe in catalogue.recipes())
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
-    lines += ["", "## What goes wrong when one is not written so", ""]
+    lines += ["", "## How recipes go wrong", ""]
     lines += ["Each of these recipes, in `tests/wrong`, must be rejected or must lose only its own results.", ""]
     for path in sorted((HERE.parent / "tests" / "wrong").glob("*/with_*.py")):
         what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n")[0]
@@ -157,7 +157,7 @@ def workload_page(workload):
 
 
 def recipe_part(recipe):
-    """What stands in a recipe's tab."""
+    """The content of a recipe's tab."""
     script = show.script(recipe)
     name = f"{recipe.workload}_{recipe.technique}"
     put(f"recipes/{recipe.workload}/{name}.py", script)
@@ -219,7 +219,7 @@ def neighbour_of(recipe):
 
 
 def changes(before, after):
-    """(a unified diff of two files, the share of their lines that both have)."""
+    """(a unified diff of two files, the similarity of their lines, from 0 to 1)."""
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
     lines = difflib.unified_diff(old, new, before.name, after.name, n=2, lineterm="")
     return "\n".join(lines), difflib.SequenceMatcher(None, old, new).ratio()
@@ -355,8 +355,8 @@ def filters(results: list[Result]) -> str:
 
 
 def table_html(table: Table, root: str) -> str:
-    """``root``: the way to the site's folder."""
-    # In an overview the numbers name their recipes, too: only their rows are filtered.
+    """``root``: the relative path to the root of the site."""
+    # In an overview, numbers name their recipes only so that their rows can be filtered: they are not linked.
     return html_page.html_of(table, site(root, links=not table.workloads))
 
 
@@ -365,7 +365,7 @@ def charts_html(drawn: list[charts.Chart | None], root: str) -> str:
 
 
 def site(root: str, links: bool = True) -> Site:
-    """Recipes link to their tabs, and rows say of which framework and lane they are, so that they can be filtered."""
+    """Recipes link to their tabs, and rows name their framework and their lane, so that they can be filtered."""
 
     def address(recipe: Recipe) -> str | None:
         if not links or catalogue.find(*recipe) is None:
@@ -375,7 +375,7 @@ def site(root: str, links: bool = True) -> Site:
 
     def about(recipe: Recipe) -> dict[str, str]:
         found, technique = catalogue.find(*recipe), recipe[1]
-        # Of a recipe that was removed nobody knows the framework: a Result has its technique instead.
+        # The framework of a removed recipe is not known: its Results have the technique instead.
         return {"framework": found.framework if found else technique, "lane": catalogue.lane_of(technique)}
 
     return Site(address, about)

@@ -1,7 +1,7 @@
-"""Writes README's tables anew from the stored results: ``make readme``, or ``python docs/readme.py``.
+"""Rewrites README's tables from the stored results: ``make readme``, or ``python docs/readme.py``.
 
-A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` and ``, last 2``
-after the command take that many of its tables.
+A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` or ``, last 2``
+after the command keeps only these of its tables.
 """
 
 import re

@@ -101,7 +101,7 @@ def scaled_row(words: str) -> Row:
 
 
 def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
-    """Those of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": size and chunk default to those of the
+    """The rows of "TECHNIQUE WORKERS [SIZE [CHUNK]] [cores] [weak] [empty]": size and chunk default to those of the
     experiment. For an empty round, neither is used."""
     technique, workers, *others = words.split()
     unknown = [word for word in others if not (word[0].isdigit() or word in ("cores", scaling.WEAK, scaling.EMPTY))]
@@ -121,5 +121,5 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
 
 
 def framework_key(name: str) -> str:
-    """What ?framework= takes."""
+    """The framework's name as ?framework= takes it."""
     return name.lower().replace(" ", "-")

@@ -50,7 +50,7 @@ class Recipe:
     notes: str  # the rest of the docstring: for a tuned recipe, what made it faster
     imports: tuple[str, ...]  # third-party modules, as the import statements name them
     kernels: tuple[str, ...]  # names of files in kernels/ that it reads
-    functions: dict[str, tuple[str, ...]] = field(hash=False)  # of the module: the names of their parameters
+    functions: dict[str, tuple[str, ...]] = field(hash=False)  # {function of the module: names of its parameters}
 
     @property
     def lane(self) -> str:

@@ -171,7 +171,7 @@ def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Examine this machine (GPUs, driver, compilers, OpenCL, frameworks), and say how to fix what does not fit.
+    """Examine this machine (GPUs, driver, compilers, OpenCL, frameworks), and say how to fix what does not work.
 
     Exits with 1 if something that is installed does not work.
     """

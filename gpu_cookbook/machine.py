@@ -118,8 +118,8 @@ def device_memory() -> list[tuple[int, int]]:
 
 
 def processes_on_gpus() -> list[list[str]]:
-    """[['process 4711 (python3, 3.1 GB)', …]] of each visible NVIDIA GPU: the processes that compute there, including
-    ours; [] if NVML does not report them."""
+    """For each visible NVIDIA GPU, the processes that compute there, including ours: ['process 4711 (python3, 3.1 GB)',
+    …]; [] if NVML does not report them."""
     found = []
     for gpu in gpus():
         processes = []
@@ -169,7 +169,7 @@ def installed(package: str) -> bool:
 
 @cache
 def versions(packages: tuple[str, ...]) -> str:
-    """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': Python's, and the distributions' of these modules."""
+    """'Python 3.12.3, cupy-cuda13x 14.2.0, numpy 2.4.6': the versions of Python and of these modules' distributions."""
     return ", ".join(dict.fromkeys(filter(None, [python_version(), *map(distributions, sorted(packages))])))
 
 
@@ -191,7 +191,7 @@ def _packages_distributions() -> Mapping[str, list[str]]:
 
 @cache
 def clock() -> str:
-    """'SM up to 1,980 MHz, memory 3,201 MHz': the highest clocks of the first NVIDIA GPU, which chooses its own."""
+    """'SM up to 1,980 MHz, memory 3,201 MHz': the maximum clocks of the first NVIDIA GPU, which varies its own."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)
     core, memory = (
         pynvml.nvmlDeviceGetMaxClockInfo(handle, kind) for kind in (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM)
@@ -242,7 +242,7 @@ def obstacle(recipe: "Recipe") -> str | None:
 
 
 def missing(recipe: "Recipe") -> str | None:
-    """Which of its packages are not installed, and how to install them, or None."""
+    """Which of the recipe's packages are not installed, and how to install them; None if all are."""
     packages = [package for package in recipe.packages if not installed(package)]
     return f"{', '.join(packages)} not installed: {install_command(recipe)}" if packages else None
 
@@ -261,7 +261,7 @@ def newest_cuda(driver: Nvidia | None) -> int:
 
 
 def for_cuda(install: str, major: int) -> str:
-    """An Install line, which is for CUDA 13, with the packages for another CUDA major version."""
+    """An Install line, written for CUDA 13, with the packages for the CUDA version ``major``."""
     if major == 13:
         return install
     install = install.replace("cuda13x", f"cuda{major}x").replace("cu13", f"cu{major}")

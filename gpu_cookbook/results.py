@@ -41,8 +41,8 @@ class Metric(enum.StrEnum):
 
 
 TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
-AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER)  # what speedups are computed of
-UNITS = {  # of a metric's value, as the names of a record end
+AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER)  # those that have speedups
+UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
     Metric.MEMORY: "bytes",
     Metric.BANDWIDTH: "gb_per_s",
@@ -61,7 +61,7 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Timing:
     """Seconds of one call: the median of the samples, and how they spread. Every other part is None if it is not
-    known; ``samples`` are there only in the process that measured them and in its parent."""
+    known; ``samples`` exist only in the process that measured them and in its parent."""
 
     median: float
     q1: float | None = None
@@ -93,7 +93,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class FirstResult:
-    """Seconds from the start of a fresh process to its first result, and their parts where they are known."""
+    """Seconds from the start of a fresh process to its first result, and its parts, if known."""
 
     total: float
     imports: float | None = None
@@ -113,8 +113,8 @@ class Rates:
     """How well a call uses its device, in billions per second; from the device's own time if there is one."""
 
     operations: float
-    bandwidth: float | None = None  # GB/s that must move; None where nothing must
-    share: float | None = None  # of a copy's bandwidth, in percent; None where the data fit into the cache
+    bandwidth: float | None = None  # GB/s that must be moved; None if none must
+    share: float | None = None  # of a copy's bandwidth, in percent; None if the data fit in the cache
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured of a device before recipes run on it; or why that failed, and then only its results fail."""
+    """What was measured on a device before recipes run on it; or why that failed, so that only its results fail."""
 
     device: str | None = None
     copy_bandwidth: float | None = None  # GB/s
@@ -142,7 +142,7 @@ class Origin:
 
     machine: str
     commit: str
-    environment: str  # asv's name of it, which has ours in it
+    environment: str  # asv's name for it, which contains ours
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
@@ -182,7 +182,7 @@ class Result:
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
-        """A result of a recipe, of which nothing has been measured yet."""
+        """A result of a recipe, with nothing measured yet."""
         return cls(
             workload=recipe.workload,
             technique=recipe.technique,
@@ -259,13 +259,13 @@ class Result:
         return Metric.DEVICE if Metric.DEVICE in self.timings else Metric.RESIDENT
 
     def order(self, metric: Metric) -> float:
-        """What sorts results by a metric, the best first; infinite if it is not known."""
+        """The key that sorts results by a metric, the best first; infinite if it is not known."""
         value = self.value(self.timed_by(metric))
         return math.inf if value is None else value
 
     @property
     def memory_bound(self) -> bool:
-        """Whether memory takes the time, and not arithmetic: at most one operation per byte."""
+        """Whether memory, not arithmetic, takes the time: at most one operation per byte."""
         workload = catalogue.workload_module(self.workload)
         return workload.bytes_moved(self.size) >= workload.operations(self.size)
 
@@ -274,7 +274,7 @@ class Result:
 
 
 def judged(result: Result) -> Result:
-    """The result with its rates; refused if no device can be that fast."""
+    """The result with its rates; refused if its device cannot be that fast."""
     if not result.ok or not result.timings.keys() & {Metric.DEVICE, Metric.RESIDENT}:
         return result
     workload = catalogue.workload_module(result.workload)
@@ -359,8 +359,8 @@ def crossing(points: Sequence[tuple[int, float]]) -> int | None:
 
 def tied(one: Result, other: Result, metric: Metric) -> bool:
     """Whether the middle halves of their samples overlap."""
-    # Not the intervals of the medians: of ten thousand calls in one process they are narrower than what the next
-    # process differs by, and of three calls they reach from nothing to several times the median.
+    # Not the intervals of the medians: after ten thousand calls in one process, they are narrower than the difference
+    # to the next process; after three calls, they reach from 0 to several times the median.
     times = [each.timings.get(each.timed_by(metric)) for each in (one, other)]
     halves = [time.quartiles if time else None for time in times]
     if halves[0] and halves[1]:
@@ -383,7 +383,7 @@ def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     found: dict[str, Rank] = {}
     for lane in lanes:
         if several and all(each.is_numpy for each in lane):
-            continue  # NumPy is only there for comparison: alone in its lane, it is not the best of it
+            continue  # NumPy is only there for comparison: alone in its lane, it is not ranked
         best = min(lane, key=lambda each: each.order(metric))
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]
         found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
@@ -517,7 +517,7 @@ def from_wire(data: Mapping[str, Any]) -> Result:
     parts["status"] = Status(parts["status"])
     parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
     parts["timings"] = {Metric(name): timing_from_wire(timing) for name, timing in parts["timings"].items()}
-    parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, which no worker has
+    parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, and a worker has only its own
     for name, kind in (("first", FirstResult), ("rates", Rates)):
         parts[name] = parts[name] and kind(**parts[name])
     return Result(**parts)

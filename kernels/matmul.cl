@@ -1,6 +1,6 @@
 // c = a @ b: a is m x k, b is k x n, C-contiguous. A work-group of TILE x TILE work-items makes one tile of c, one
 // work-item per element. It reads a and b in tiles too, so that each element comes from memory once per group, not once
-// per work-item. The groups are numbered along one dimension: as many as c has tiles, which they make row by row.
+// per work-item. The groups are numbered along one dimension: one per tile of c, row by row.
 #define TILE 16
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))

@@ -1,6 +1,6 @@
 // c = a @ b: a is m x k, b is k x n, C-contiguous. A block of TILE x TILE threads makes one tile of c, one thread per
 // element. It reads a and b in tiles too, so that each element comes from memory once per block, not once per thread.
-// Grid: one-dimensional (gridDim.y is limited to 65,535), as many blocks as c has tiles, which it makes row by row.
+// Grid: one-dimensional (gridDim.y is limited to 65,535), one block per tile of c, row by row.
 #define TILE 16
 
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, long long m, long long k, long long n)

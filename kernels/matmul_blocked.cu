@@ -4,7 +4,7 @@
 // b into registers, and multiplies each by each: 8 + 8 reads for 8 * 8 multiply-adds, or 1/4 read per multiply-add
 // instead of 2. The tiles are larger too: a block reads 64 + 64 floats from global memory for 64 * 64 multiply-adds,
 // which is 1/32 read per multiply-add; with the 16 x 16 tiles of matmul.cu it is 1/8.
-// Blocks of THREADS threads; grid: one-dimensional, as many blocks as c has tiles, which it makes row by row.
+// Blocks of THREADS threads; grid: one-dimensional, one block per tile of c, row by row.
 #define TILE 64
 #define DEPTH 8  // how much of k is in shared memory at a time
 #define EACH 8

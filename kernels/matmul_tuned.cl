@@ -1,8 +1,8 @@
 // c = a @ b: a is m x k, b is k x n, C-contiguous. Two kernels: matmul_small for a c of few elements and a k of at most
-// 256, matmul_large for the rest. Both take work-groups of 256 work-items, numbered along one dimension: as many groups
-// as c has tiles, which they make row by row.
+// 256, matmul_large for the rest. Both take work-groups of 256 work-items, numbered along one dimension: one group per
+// tile of c, row by row.
 
-// The four elements from x on, of which the row has only left more; zeros for the others, which are not read.
+// The four elements from x on. The row has only left more: those beyond are zero, and are not read.
 // wide: every row starts at a multiple of 16 bytes and has a multiple of four columns, so that one load reads four.
 float4 four(__global const float *x, const long left, const bool wide)
 {
@@ -45,9 +45,9 @@ bool is_wide(__global const float *x, const long columns)
     return (size_t)x % 16 == 0 && columns % 4 == 0;
 }
 
-// ---- matmul_small: 20 x 16 tiles of c, so that a c of 200 x 200 has a tile for each of an H200's 132 compute units.
+// ---- matmul_small: 20 x 16 tiles of c, so that a c of 200 x 200 has 130 tiles for the 132 compute units of an H200.
 // All of k is in local memory at once: one wait for memory, one barrier. The work-items are 16 teams of 4 x 4, each
-// item with 5 x 4 sums; each team takes a sixteenth of k, and the teams' sums are added at the end.
+// work-item with 5 x 4 sums; each team takes a sixteenth of k, and the teams' sums are added at the end.
 #define HEIGHT 20
 #define WIDTH 16
 #define MOST_K 256
@@ -56,8 +56,8 @@ __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matmul_small(__global const float *a, __global const float *b, __global float *c, const long m, const long k,
                   const long n)
 {
-    // Local memory has 32 banks of 4 bytes. With 8 floats more in a row of a_tile, and 4 in one of b_tile, what 32
-    // neighbours read at once lies in 32 different banks: 5 * 264 % 32 = 8, 4 * 20 % 32 = 16.
+    // Local memory has 32 banks of 4 bytes. Rows of a_tile are 8 floats longer than needed, and rows of b_tile 4, so
+    // that what 32 neighbours read at once lies in 32 different banks: 5 * 264 % 32 = 8, 4 * 20 % 32 = 16.
     __local float4 a_tile[HEIGHT][MOST_K / 4 + 2], b_tile[MOST_K][WIDTH / 4 + 1];
     const int item = get_local_id(0);
     const long across = (n + WIDTH - 1) / WIDTH, group = get_group_id(0);
@@ -124,14 +124,14 @@ void matmul_small(__global const float *a, __global const float *b, __global flo
 #define TILE 128
 #endif
 #define BLOCKS (TILE / 64)
-#define DEPTH (1024 / TILE)  // of k in a step: each work-item loads four elements of a and four of b
+#define DEPTH (1024 / TILE)  // of k per step: each work-item loads four elements of a and four of b
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void matmul_large(__global const float *a, __global const float *b, __global float *c, const long m, const long k,
                   const long n)
 {
     // Two of each: while one is read, the next is filled, and one barrier per step is enough. a_tile is transposed,
-    // with four more floats per row, so that neighbours who write into different rows meet different banks.
+    // with four more floats per row, so that neighbours that write to different rows use different banks.
     __local float4 a_tile[2][DEPTH][TILE / 4 + 1], b_tile[2][DEPTH][TILE / 4];
     const int item = get_local_id(0);
     const long across = (n + TILE - 1) / TILE, group = get_group_id(0);
@@ -145,8 +145,8 @@ void matmul_large(__global const float *a, __global const float *b, __global flo
     long a_left = row + a_y < m ? k - a_x : 0, b_rows = k - b_y;
     const long b_left = n - column - 4 * b_x;
 
-    // What it computes: 32 neighbours have 4 x 8 blocks, whose 4 + 8 float4 come out of local memory without conflict;
-    // eight times 32 make the tile, four above each other and two beside each other.
+    // What it computes: 32 neighbours have 4 x 8 blocks, whose 4 + 8 float4 are read without bank conflicts. Eight such
+    // groups make the tile, four down and two across.
     const int y = item / 64 * (TILE / 16) + item % 32 / 8, x = item / 32 % 2 * (TILE / 8) + item % 8;
     float4 sum[4 * BLOCKS][BLOCKS];
 #pragma unroll
@@ -166,7 +166,7 @@ void matmul_large(__global const float *a, __global const float *b, __global flo
         b_tile[now][b_y][b_x] = next_b;
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // The next step's, in flight while this step is computed; zeros after the last.
+        // Load for the next step while this one is computed; zeros after the last.
         from_a += DEPTH;
         from_b += DEPTH * n;
         a_left -= DEPTH;

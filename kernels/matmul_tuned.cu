@@ -4,14 +4,14 @@
 // its tile needs, 20 rows of a and 16 columns of b, at once. And no thread adds up 200 products one after another:
 // GROUPS groups of 16 threads share k among them, each thread has 5 x 4 sums, and at the end the sums of the groups
 // are added.
-// Blocks of THREADS threads; grid: one-dimensional, as many blocks as c has tiles, which it makes row by row.
+// Blocks of THREADS threads; grid: one-dimensional, one block per tile of c, row by row.
 #define ROWS 20
 #define COLUMNS 16
 #define GROUPS 14
 #define MOST_K 256
 #define THREADS (16 * GROUPS)
 
-// 16 bytes from global to shared memory, past the registers: a thread can have any number of these in flight.
+// Copies 16 bytes from global to shared memory, bypassing registers: a thread can have any number of these in flight.
 static __device__ void bring(float *to, const float *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -33,7 +33,7 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
     const int t = threadIdx.x, across = (n + COLUMNS - 1) / COLUMNS;
     const int first_row = blockIdx.x / across * ROWS, first_column = blockIdx.x % across * COLUMNS;
 
-    // Beyond the last row or column the last one is read again: those sums are not kept.
+    // Beyond the last row or column, the last one is read again: those sums are not stored.
     if (k % 4 == 0 && aligned(a)) {  // whole rows: they are adjacent in a, and in shared memory too
         const float *from = a + (long long)first_row * k;
         const int last = min(ROWS, m - first_row) * k - 4;
@@ -99,7 +99,7 @@ matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m
     }
 }
 
-// n times 16 bytes, one per thread, between the GPU's memory and pinned memory of the host, which kernels can reach.
+// Copies n times 16 bytes, one per thread, between the GPU's memory and the host's pinned memory, which kernels reach.
 extern "C" __global__ void copy(const float4 *from, float4 *to, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

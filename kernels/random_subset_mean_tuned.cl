@@ -1,15 +1,15 @@
 // Sums over the subset of an array of normal(10, 1) samples that is never stored. Sample (i, j) is a function of the
-// seed, i and j alone: columns 4 q + r and 4 q + r + 2 of row i are the two normals that Box and Muller make of
-// Philox4x32-10 (Salmon et al., 2011) with the key seed and the counter (2 q + r, i). So nobody has to make the samples
-// that the mean leaves out, and every framework and every grid has the same ones.
+// seed, i and j alone: columns 4 q + r and 4 q + r + 2 of row i are the two normals that the Box-Muller transform
+// makes from Philox4x32-10 (Salmon et al., 2011) with the key seed and the counter (2 q + r, i). So samples that the
+// mean leaves out need not be made, and every framework and every grid makes the same samples.
 #if __OPENCL_C_VERSION__ < 120
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 #define GROUP 128
 
-// Of each of four pairs of columns two independent normal(0, 1) samples. There is no branch and no call: those of the
+// Two independent normal(0, 1) samples for each of four pairs of columns. There is no branch and no call: those in the
 // library's log, sincos and sqrt keep a CPU from doing four in one instruction, and a GPU from doing them side by side.
-// The polynomials are Taylor's, to where the next term is below 2**-54 of the whole.
+// The polynomials are Taylor series, cut off where the next term is below 2**-54 of the whole.
 void normals(const ulong4 pair, const ulong row, const ulong seed, double4 *z0, double4 *z1)
 {
     const ulong low = 0xFFFFFFFF;
@@ -20,18 +20,19 @@ void normals(const ulong4 pair, const ulong row, const ulong seed, double4 *z0, 
         c0 = product1 >> 32 ^ c1 ^ k0, c1 = product1 & low, c2 = product0 >> 32 ^ c3 ^ k1, c3 = product0 & low;
         k0 = (k0 + 0x9E3779B9) & low, k1 = (k1 + 0xBB67AE85) & low;
     }
-    const double4 u = (convert_double4((c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;  // in (0, 1]: log(0) is no number
+    const double4 u = (convert_double4((c0 << 32 | c1) >> 11) + 0.5) * 0x1p-53;  // in (0, 1]: log(0) is infinite
     const double4 v = convert_double4((c2 << 32 | c3) >> 11) * 0x1p-52;          // in [0, 2), half turns
 
     // u = (1 + f) 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2). log(1 + f) = 2 atanh(s).
-    // 1 / (2 + f) and 1 / sqrt(t) are float's, and then two terms more of their series: right to the last bits.
+    // 1 / (2 + f) and 1 / sqrt(t) are computed in float, then refined by two terms of their series: right to the last
+    // bits of a double.
     const long4 exponent = (as_long4(u) - 0x3FE6A09E667F3BCD) >> 52;
     const double4 f = as_double4(as_long4(u) - (exponent << 52)) - 1;
     double4 inverse = convert_double4(1 / convert_float4(2 + f)), error = 1 - (2 + f) * inverse;
     const double4 s = f * (inverse + inverse * (error + error * error)), r = s * s;
     const double4 p = r * (2.0 / 3 + r * (2.0 / 5 + r * (2.0 / 7 + r * (2.0 / 9 + r * (2.0 / 11 + r * (2.0 / 13
                       + r * (2.0 / 15 + r * (2.0 / 17 + r * (2.0 / 19 + r * (2.0 / 21))))))))));
-    const double4 t = -2 * (convert_double4(exponent) * M_LN2 + (f - s * (f - p))) + 1e-37;  // not 0, where u is 1
+    const double4 t = -2 * (convert_double4(exponent) * M_LN2 + (f - s * (f - p))) + 1e-37;  // not 0 if u is 1
     inverse = convert_double4(rsqrt(convert_float4(t))), error = 1 - t * inverse * inverse;
     const double4 radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error);
 
@@ -48,7 +49,7 @@ void normals(const ulong4 pair, const ulong row, const ulong seed, double4 *z0, 
     *z1 = as_double4(as_long4(radius * select(sine, cosine, swap)) ^ (turn & 2) << 62);
 }
 
-// The sum over the work-group; right in work-item 0.
+// The sum over the work-group. Only work-item 0 gets it.
 double group_sum(double sum, __local double *sums)
 {
     const int i = get_local_id(0);

@@ -1,13 +1,13 @@
 // mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum per work-group,
-// and mean makes the answer of the sums. There are no atomics, so that the same array gives the same answer every time.
-// Work-groups of GROUP work-items. How many in add_subset: any, with one element of partial, at first 0, for each;
-// in mean: one.
+// and mean makes the answer from them. There are no atomics, so that the same array gives the same answer every time.
+// Work-groups of GROUP work-items: for add_subset any number, with one element of partial for each, initially 0;
+// for mean one.
 #if __OPENCL_C_VERSION__ < 120
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 #define GROUP 256
 
-// The sum over the work-group; right in work-item 0.
+// The sum over the work-group. Only work-item 0 gets it.
 double group_sum(double sum, __local double *sums)
 {
     const int i = get_local_id(0);
@@ -29,8 +29,8 @@ void add_subset(__global const double *x, const long rows, const long columns, c
     const long subset_rows = (rows - first_row + 1) / 2, subset_columns = (columns - first_column + 1) / 2;
     if (subset_columns == 0)
         return;
-    // From element to element of its share a work-item goes as many whole rows and columns as there are work-items:
-    // one division here, where there would be one for each element.
+    // A work-item's next element of the subset is as many elements further as there are work-items. Dividing that into
+    // rows and columns once, here, saves a division per element.
     const long items = get_global_size(0), step_rows = items / subset_columns, step_columns = items % subset_columns;
     long row = get_global_id(0) / subset_columns, column = get_global_id(0) % subset_columns;
     double sum = 0;
@@ -48,7 +48,7 @@ void add_subset(__global const double *x, const long rows, const long columns, c
         partial[get_group_id(0)] += sum;
 }
 
-// *result = sum(partial) / n; NaN where n is 0.
+// *result = sum(partial) / n; NaN if n is 0.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void mean(__global const double *partial, const long groups, const long n, __global double *result)
 {

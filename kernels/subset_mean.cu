@@ -1,6 +1,6 @@
 // mean(x[::2, ::2] + 1) of a C-contiguous float64 array, whole or in chunks: add_subset adds to one sum per block, and
-// mean makes the answer of the sums. There are no atomics, so that the same array gives the same answer every time.
-// Blocks of THREADS threads. Grid of add_subset: any, with one element of partial per block, at first 0; of mean: one.
+// mean makes the answer from them. There are no atomics, so that the same array gives the same answer every time.
+// Blocks of THREADS threads: for add_subset any number, with one element of partial for each, at first 0; for mean one.
 #define THREADS 256
 
 // The sum of x over the block's threads. Only thread 0 gets it.
@@ -29,7 +29,7 @@ extern "C" __global__ void add_subset(const double *x, long long rows, long long
         partial[blockIdx.x] += sum;
 }
 
-// *result = sum(partial) / n; NaN where n is 0.
+// *result = sum(partial) / n; NaN if n is 0.
 extern "C" __global__ void mean(const double *partial, long long blocks, long long n, double *result)
 {
     double sum = 0;

@@ -1,6 +1,6 @@
 // mean(x[::2, ::2] + 1) of a C-contiguous float64 array: add_subset makes one sum per block, and mean the answer.
-// There are no atomics, so that the same array gives the same answer every time. Blocks of THREADS threads. Grid of
-// add_subset: any, with one element of partial per block; of mean: one.
+// There are no atomics, so that the same array gives the same answer every time. Blocks of THREADS threads: for
+// add_subset any number, with one element of partial for each; for mean one.
 #define THREADS 256
 
 // The sum of x over the block's threads, within a warp by shuffles, which need no barrier. Only thread 0 gets it.
@@ -31,7 +31,7 @@ extern "C" __global__ void add_subset(const double *x, long long rows, long long
         partial[blockIdx.x] = sum;
 }
 
-// *result = sum(partial) / n + 1: one addition where the workload has one per element.
+// *result = sum(partial) / n + 1: one addition instead of one per element.
 extern "C" __global__ void mean(const double *partial, long long blocks, long long n, double *result)
 {
     double sum = 0;

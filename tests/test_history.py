@@ -109,7 +109,7 @@ def test_a_clone_without_its_history_says_so(history, monkeypatch, tmp_path, cap
     assert "nothing to publish" in reason(history.publish, tmp_path / "pages")
     assert re.search(r"Not in the history of \w+, .*: left out\n$", capsys.readouterr().err)
     shutil.rmtree(tmp_path / "clone" / ".git")
-    assert "no git repository" in reason(history.publish, tmp_path / "pages")
+    assert "not a git repository" in reason(history.publish, tmp_path / "pages")
 
 
 @in_browser

@@ -10,4 +10,4 @@ def test_the_tables_are_what_the_tool_prints():
     readme = runpy.run_path(str(ROOT / "docs" / "readme.py"))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme["BLOCK"].search(text)
-    assert readme["written"](text) == text, "make readme writes them anew"
+    assert readme["written"](text) == text, "make readme rewrites them"

@@ -325,7 +325,7 @@ def test_one_wrong_mean_among_the_timed_calls_fails_their_row(altered, mean, rea
     [
         ("raise RuntimeError('no luck')\n", "RuntimeError: no luck"),
         ("import os\nos.kill(os.getpid(), 11)\n", "crashed: SIGSEGV"),
-        ("import os\nos.kill(os.getpid(), 9)\n", "killed by SIGKILL, as the system does when memory runs out"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "killed by SIGKILL, which the system sends when memory runs out"),
     ],
 )
 def test_a_recipe_that_cannot_begin_fails_with_the_reason(altered, new, reason):

@@ -1,4 +1,4 @@
-"""What does not fit on this machine, and the command that fixes it.
+"""What does not work on this machine, and the commands that fix it.
 
 `judge` is a pure function of the facts that facts.py collects; `table` shows its findings.
 """
@@ -41,15 +41,15 @@ class Finding:
     group: str
     name: str
     value: str  # its version, or what was found
-    # ok, missing (not installed, which is no error), broken (installed, but does not work), or elsewhere (belongs to
-    # another environment)
+    # ok, missing (not installed, which is not an error), broken (installed, but does not work), or elsewhere (belongs
+    # to another environment)
     status: str
     explanation: str = ""
     fix: str = ""  # a shell command
 
 
 def examine() -> list[Finding]:
-    """The findings about this machine. It takes seconds, and a terminal is told so on standard error."""
+    """The findings about this machine. It takes seconds; meanwhile a terminal shows a message on standard error."""
     with Console(stderr=True).status("Trying every installed framework …"):
         return judge(gather())
 
@@ -316,7 +316,7 @@ def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def table(findings: Sequence[Finding]) -> RenderableType:
-    """The findings for rich: one line each, with the command below what can be fixed."""
+    """The findings for rich: one line each, and below it the command that fixes it."""
     return _Report(tuple(findings))
 
 

@@ -42,7 +42,7 @@ class Framework:
     needs_gpu: bool = False
     pins: tuple[str, ...] = ()  # distributions that only pin the versions of others
     install: str = ""  # the command for CUDA 13; below, only for distributions that no recipe names
-    environments: tuple[str, ...] = ()  # to which it belongs; none: to every one
+    environments: tuple[str, ...] = ()  # those that it belongs to; none: every one
 
 
 # The builds of CuPy. Any two of them overwrite each other's files.
@@ -155,8 +155,8 @@ def _completed(framework: Framework, recipes: Sequence[Recipe]) -> Framework:
 
 
 def _named_only(recipes: Sequence[Recipe]) -> Iterator[Framework]:
-    """A framework for each distribution that Install lines begin with and that FRAMEWORKS does not have. All that is
-    known to try is its import."""
+    """A framework for each distribution that Install lines begin with and that FRAMEWORKS does not have. All that can
+    be tried is to import it."""
     known = {name for framework in FRAMEWORKS for name in framework.distributions}
     modules = {framework.module.partition(".")[0] for framework in FRAMEWORKS}
     names = {framework.name for framework in FRAMEWORKS}
@@ -279,7 +279,7 @@ def gather() -> Facts:
 
 
 def _distributions(known: Sequence[Framework]) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """The version of every installed distribution, and the requirements of those that are of a framework."""
+    """The version of every installed distribution, and the requirements of those that belong to a framework."""
     packages: dict[str, str] = {}
     requirements: dict[str, list[str]] = {}
     ours = {name for framework in known for name in (*framework.distributions, *framework.pins)}
@@ -320,8 +320,8 @@ def _probe_all(chosen: Sequence[Framework], gpu: bool) -> dict[str, Probe]:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C, no more of them are started
     probes = {framework.name: answer for framework, answer in zip(chosen, answers, strict=True)}
     for framework in chosen:
-        # A GPU in exclusive mode accepts one process at a time, and a GPU whose memory is nearly full accepts fewer
-        # than were just tried.
+        # A GPU in exclusive mode accepts one process at a time, and one whose memory is nearly full may not have
+        # accepted all of them: try again, one after another.
         error = probes[framework.name].error
         if gpu and framework.tries_gpu and error and not error.startswith("no answer within"):
             probes[framework.name] = probe(_attempt(framework, gpu))
@@ -348,7 +348,7 @@ os._exit(0)
 
 
 def probe(code: str, time_limit: float = TIME_LIMIT) -> Probe:
-    """Runs code in its own process, without the current folder on its path, because a torch.py there would not be
+    """Runs code in its own process, without the current folder on its path, because a torch.py there would hide
     PyTorch."""
     command = [sys.executable, "-P", "-W", "ignore", "-c", _PROBE, code]
     with subprocess.Popen(

@@ -79,7 +79,7 @@ def _differences(before: Sequence[Result], after: Sequence[Result]) -> Iterator[
 
 
 def _changed(before: Result | None, after: Result | None, metric: Metric) -> tuple[Row, dict[str, Any]]:
-    """The row and the record of one technique at one size; at most one of the two is None."""
+    """The row and the record of one technique at one size; ``before`` or ``after`` may be None, but not both."""
     pair = (before, after)
     known = next(each for each in pair if each)
     verdict, why = _verdict(before, after, metric)

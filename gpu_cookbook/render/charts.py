@@ -93,7 +93,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Cost:
-    """The parts of a call's time, in seconds; none if there is no device time, as of NumPy."""
+    """The parts of a call's time, in seconds; empty if there is no device time, as for NumPy."""
 
     result: Result
     parts: Mapping[str, float]  # SAVED is a part of LAUNCH
@@ -120,7 +120,7 @@ class Cost:
 
     @property
     def pieces(self) -> list[tuple[float, Style]]:
-        """The pieces of its bar: what prepared() saves follows the rest of the part that it is taken from."""
+        """The pieces of its bar: what prepared() saves is cut from LAUNCH and drawn after the rest of it."""
         drawn = dict(self.parts)
         if SAVED in drawn:
             drawn[LAUNCH] -= drawn[SAVED]
@@ -190,7 +190,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
 
 
 def _fastest_at_the_end(found: Sequence[Result], metric: Metric) -> str:
-    """``found``: what was measured at the largest size, the fastest first."""
+    """A sentence without its full stop. ``found``: what was measured at the largest size, the fastest first."""
     first, drawn = found[0], _drawn_metric(found[0], metric)
     names = _first_ones([each for each in found if _drawn_metric(each, metric) == drawn], drawn)
     resident = ", resident" * (metric != Metric.RESIDENT)
@@ -276,7 +276,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
     above = any(
         _known(each.rates).operations > 1.1 * intensity * _known(each.copy_bandwidth) for each, intensity in found
     )
-    notes = [Entry("A point above its device's line: the arrays fit into a cache.", "note")] * above
+    notes = [Entry("A point above its device's line: the arrays fit in a cache.", "note")] * above
     return chart(draw, 290, text, _table(title, mine, head, "llllrr", rows, records, notes))
 
 
@@ -391,7 +391,7 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
     units = {UNITS[metric] for _, _, metric, _ in found}
     if len(units) > 1:
         raise ValueError(f"The bars of a chart must have the same unit, not {' and '.join(sorted(units))}.")
-    rate = units == {UNITS[Metric.BANDWIDTH]}  # of which more is better
+    rate = units == {UNITS[Metric.BANDWIDTH]}  # more is better
     found.sort(key=lambda one: one[-1], reverse=rate)
     drawn, rows, records = [], [], []
     for label, each, metric, value in found:
@@ -412,7 +412,7 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
 
 
 def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[float, float] | None:
-    """(size, time) at which it becomes faster than NumPy, if that lies between two measured sizes; otherwise None."""
+    """(size, time) at which the line overtakes NumPy, if that lies between two measured sizes; otherwise None."""
     crossing = line[0].crossings.get(metric)
     if crossing is None or crossing.size is None or crossing.everywhere:
         return None
@@ -425,7 +425,7 @@ def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[float, floa
 
 
 def _known(value: T | None) -> T:
-    """What the results that are drawn were chosen for having."""
+    """The value, which is never None: only results that have it are drawn."""
     assert value is not None
     return value
 
@@ -439,7 +439,7 @@ def _measured(results: Iterable[Result]) -> list[Result]:
 
 
 def _largest(results: Iterable[Result]) -> list[Result]:
-    """Each workload at the largest size that was measured."""
+    """The results of each workload at the largest size that was measured."""
     workloads = grouped(results, lambda each: each.workload)
     return [each for mine in workloads for each in mine if each.size == max(other.size for other in mine)]
 
@@ -456,14 +456,14 @@ def _share(result: Result) -> float:
 
 
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
-    """The name of the first, and of those that tie with it."""
+    """The names of the first result and of those that tie with it, as text."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
     names = [each.name for each in found if each is found[0] or tied(each, found[0], metric)]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _fewer(found: list[Any], key: Callable[[Any], Result] = lambda each: each) -> list[Any]:
-    """Of what is sorted by time: the fastest of each framework and lane, if a lane has too many to be readable."""
+    """Only the fastest of each framework and lane, if a lane has too many to be readable. ``found``: sorted by time."""
     lanes = Counter(key(each).lane for each in found)
     if max(lanes.values()) <= MANY:
         return found
@@ -499,14 +499,14 @@ def _table(
     notes: Sequence[Entry] = (),
     workload: str | None = None,
 ) -> Table:
-    """``results``: those that name the machine and the commits in the title."""
+    """``results``: the title names their machine and their commits."""
     source = tables.source_of(results, results)
     title = f"{title}. {source}" if source else title
     return Table(title, head, align, rows, [*notes, *stale_note(results)], records, workload)
 
 
 def stale_note(each: Iterable[Any]) -> list[Entry]:
-    """The meaning of the mark, if any Result or Row is stale."""
+    """What the mark of stale values means, if any Result or Row is stale."""
     return [STALE] * any(one.stale for one in each)
 
 
@@ -514,7 +514,7 @@ def stale_note(each: Iterable[Any]) -> list[Entry]:
 
 
 def chart(draw: Draw, height: float, text: str, table: Table) -> Chart:
-    """The drawing with its table, whose title and workload it shares. ``text`` has no full stop yet."""
+    """The drawing with its table, whose title and workload it takes. ``text`` comes without its full stop."""
     text = f"{text}."
     return Chart(table.title, text, svg.render(draw, height, table.title, text), table, table.workload)
 
@@ -524,7 +524,7 @@ def _lane_style(result: Result) -> Style:
 
 
 def _label(result: Result, others: Iterable[Result]) -> str:
-    """The technique, and where it ran if the others ran elsewhere."""
+    """The technique, marked as CPU if it ran there and others did not."""
     elsewhere = result.place == "CPU" and any(other.place != "CPU" for other in others)
     return f"{result.name}{', CPU' * elsewhere}"
 
@@ -536,7 +536,7 @@ def _lanes(results: Iterable[Result]) -> list[tuple[str, Style]]:
 
 
 def _size_axis(axis: "Axis", sizes: Sequence[Any], label: Callable[[Any], str]) -> None:
-    """The measured sizes, except those that do not fit beside the next one."""
+    """Labels the measured sizes, except those whose label does not fit beside the next one."""
     from matplotlib import ticker
 
     room = 5.5 * max(len(label(size)) for size in sizes)

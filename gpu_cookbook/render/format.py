@@ -1,4 +1,4 @@
-"""How numbers and names are written, everywhere: the marks, the units and the few words around them."""
+"""How numbers and names are written everywhere: the marks, the units and the few words around them."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def seconds(value: float) -> str:
 
 
 def unit_of(value: float) -> tuple[str, float]:
-    """The unit in which a time is written, and its seconds."""
+    """The unit in which a time is written, and how many seconds that unit has."""
     return next((u, s) for u, s in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)) if value >= 0.9995 * s or u == "µs")
 
 
@@ -35,7 +35,7 @@ def digits(value: float) -> str:
 
 
 def prefixed(value: float) -> str:
-    """12.3 G; 1 T"""
+    """At most three significant digits and a prefix: 12.3 G, 1 T."""
     prefixes = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
     unit, scale = next(((u, s) for u, s in prefixes if value >= s), ("", 1))
     return f"{float(f'{value / scale:.3g}'):g} {unit}".strip()
@@ -47,14 +47,14 @@ def short(size: float) -> str:
 
 
 def value(metric: Metric, number: float) -> str:
-    """The value of a metric: seconds; GiB; GB/s without its unit."""
+    """The value of a metric as text: a time, GiB, or GB/s without the unit."""
     if metric == Metric.MEMORY:
         return f"{digits(number / 2**30)} GiB"
     return digits(number) if metric == Metric.BANDWIDTH else seconds(number)
 
 
 def timing(result: Result, metric: Metric) -> str:
-    """A time after the mark of a noisy one; a dash where there is none."""
+    """A time, marked if it is noisy; a dash if there is none."""
     value = result.value(metric)
     return UNKNOWN if value is None else NOISE * result.noisy(metric) + seconds(value)
 
@@ -68,7 +68,7 @@ def ratio(result: Result, metric: Metric) -> str:
 
 
 def beats_from(result: Result, metric: Metric) -> str:
-    """≈210,000, ≤4,000 or >268 M: the size from which it beats NumPy; nothing where that is not known."""
+    """≈210,000, ≤4,000 or >268 M: the size from which it beats NumPy; '' if that is not known."""
     crossing = result.crossings.get(metric)
     if crossing is None:
         return ""
@@ -76,7 +76,7 @@ def beats_from(result: Result, metric: Metric) -> str:
         return f">{short(crossing.measured_to)}"
     if crossing.everywhere:
         return f"≤{short(crossing.size)}"
-    return f"≈{short(float(f'{crossing.size:.2g}'))}"  # an estimate between sizes that lie far apart has no more digits
+    return f"≈{short(float(f'{crossing.size:.2g}'))}"  # two digits: it is estimated between distant sizes
 
 
 def stale(each: Any) -> str:
@@ -85,7 +85,7 @@ def stale(each: Any) -> str:
 
 
 def as_csv(records: Iterable[Mapping[str, Any]]) -> str:
-    """One line for each record, one column for each key that any of them has."""
+    """One line per record, and one column per key that any of them has."""
     records = list(records)
     fields = list(dict.fromkeys(key for record in records for key in record))
     text = io.StringIO()

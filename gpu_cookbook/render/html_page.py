@@ -67,7 +67,7 @@ def page(title: str, body: str) -> str:
 def html_of(table: Table, site: Site | None = None) -> str:
     """The table and its notes. A table that is too wide scrolls in its own box.
 
-    On a site, an entry that names a recipe links it. Elsewhere only the links of an entry do.
+    On a site, an entry that names a recipe links to it. Elsewhere only the ``links`` of an entry become links.
     """
     title = html.escape(table.title)
     notes = [f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in table.notes]
@@ -115,7 +115,7 @@ def _link(text: str, address: str | None) -> str:
 
 
 def figure(chart: charts.Chart, site: Site | None = None) -> str:
-    """The chart under its title, and its numbers, folded."""
+    """The chart under its title, and its numbers in a table that can be unfolded."""
     return (
         f"<figure>\n<figcaption><strong>{html.escape(chart.title)}</strong><br>{html.escape(chart.text)}</figcaption>\n"
         f"{chart.svg}\n<details><summary>Numbers</summary>\n{html_of(chart.table, site)}</details>\n</figure>\n"
@@ -126,7 +126,7 @@ def figure(chart: charts.Chart, site: Site | None = None) -> str:
 
 
 def comparison(results: Sequence[Result], facts: Iterable[tuple[str, str | None]]) -> str:
-    """The page of completed results of one machine. ``facts``: (name, value) of where and when they were measured."""
+    """The page of one machine's completed results. ``facts``: (name, value) of where and when it was measured."""
     parts = ["<h1>GPU Cookbook: a comparison</h1>\n"]
     lines = (f"{html.escape(name)}: {html.escape(value)}" for name, value in facts if value)
     parts.append(f"<p>{'<br>'.join(lines)}</p>\n")
@@ -148,7 +148,7 @@ def comparison(results: Sequence[Result], facts: Iterable[tuple[str, str | None]
 
 
 def _charts(mine: Sequence[Result]) -> Iterator[charts.Chart | None]:
-    """With one size there are no lines over the size: its times are drawn as bars."""
+    """The charts of one workload, or None for an empty one. With a single size, bars replace the lines over sizes."""
     ok = [each for each in mine if each.ok]
     if len({each.size for each in ok}) > 1:
         yield charts.by_size(mine)
@@ -175,7 +175,7 @@ def facts_here() -> list[tuple[str, str | None]]:
 
 
 def _commit() -> str | None:
-    """Of the clone that this package belongs to; None where it is installed elsewhere."""
+    """The commit of the clone that this package is in; None if it is installed elsewhere."""
     package = Path(__file__).resolve().parents[1]
     root = git(package, "rev-parse", "--show-toplevel")
     commit = git(package, "rev-parse", "HEAD")

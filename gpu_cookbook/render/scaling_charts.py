@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-NAME = 11  # points: the height of the name of a line
+NAME = 11  # points: the height of a line's name
 IDEAL = " ideal"  # comes before every technique's name
 
-Lines = dict[str, list[Row]]  # a line by its name, in order of workers
+Lines = dict[str, list[Row]]  # the rows of each line by its name, in order of workers
 
 
 def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
@@ -73,7 +73,7 @@ def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
 
 def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
     """Draws the rows into a file: one panel per size, strong beside weak, with the name of each line at its end.
-    ScaleError if there is nothing to draw."""
+    Raises ScaleError if there is nothing to draw."""
     from matplotlib.figure import Figure
 
     rows = list(rows)
@@ -142,7 +142,7 @@ def story(rows: Iterable[Row]) -> Chart | None:
 
 
 def lines_by_size(rows: Iterable[Row], kind: str, mode: str) -> dict[int, Lines]:
-    """The lines at each size, of the recipes that ran on at least two numbers of workers."""
+    """{size: its lines}, for the recipes that ran on at least two numbers of workers."""
     measured = [row for row in rows if row.measured and row.kind == kind]
     panels = {}
     for size in sorted({row.size for row in measured}):
@@ -183,7 +183,7 @@ def draw_lines(
     (ideal,) = axes.plot(counts, counts, color=INK, linestyle=":", label=IDEAL.strip())
     handles: dict[str, Any] = {IDEAL: ideal}
     for name, line in lines.items():
-        points = [(row.workers, row.gained.efficiency * row.workers) for row in line]  # the fewest may be two
+        points = [(row.workers, row.gained.efficiency * row.workers) for row in line]  # a line may begin at two workers
         style = svg.line_style(line[0], names.index(name))
         (handles[name],) = axes.plot(*zip(*points, strict=True), **style, label=name)
     axes.set_xscale("log", base=2)

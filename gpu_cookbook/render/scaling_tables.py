@@ -21,7 +21,7 @@ LEGEND = (
     f"time: the median time of a call until the mean is on the host; {fmt.NOISE} if the middle half of the calls "
     f"spreads over more than {100 * NOISY:.0f} %; if the first call takes more than {COLD_LIMIT} s, it is the only "
     "one. speedup and efficiency: relative to the same recipe on the fewest workers (weak scaling: of the work done "
-    "per time). start: imports (except NumPy), starting the engine and its processes, measured once. error of the "
+    "per time). start: imports (except NumPy) and starting the engine and its processes, measured once. error of the "
     "mean: its distance from 11, the mean of infinitely many samples. "
     f"{fmt.STALE} the recipe, or the one that it is compared with, has changed since it was measured."
 )
@@ -69,7 +69,7 @@ def _scaling(rows: Iterable[Row], mode: str, size: int) -> Table:
 
 
 def words(row: Row) -> tuple[str, ...]:
-    """What stands below HEAD."""
+    """The texts of a row, in the order of HEAD."""
     about = (row.name, row.lane, row.on)
     if not row.ok:
         return *about, str(row.status), "", "", "", ""
@@ -85,7 +85,7 @@ def words(row: Row) -> tuple[str, ...]:
 
 
 def remark(row: Row) -> str:
-    """Why it failed, or how many workers it lost."""
+    """Why the row failed, or how many workers it lost."""
     if not row.ok:
         return row.reason or ""
     return f"{row.lost} worker{'s' * (row.lost > 1)} lost" if row.lost else ""
@@ -104,7 +104,7 @@ def _costs(rows: Iterable[Row]) -> Table:
 
 
 def cost_words(row: Row) -> tuple[str, ...]:
-    """What stands below COSTS_HEAD."""
+    """The texts of a row, in the order of COSTS_HEAD."""
     cost = row.cost or Cost(None)
     return (
         row.engine or fmt.UNKNOWN,
@@ -125,8 +125,8 @@ def source(rows: Sequence[Row]) -> str:
 
 # ---- The story.
 
-# N. Morizet, "Speed Cubing for Machine Learning, Episode 3: Using Multi-GPU, Dask and CuPy", Towards Data Science, 2020
-# on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
+# N. Morizet, "Speed Cubing for Machine Learning, Episode 3: Using Multi-GPU, Dask and CuPy", Towards Data Science,
+# 2020: on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
 STORY_SIZE, STORY_CHUNK = 100_000, 10_000
 STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
 STORY = (  # (kind of worker, whether all of them, what was reported in 2020)
@@ -140,8 +140,8 @@ AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
 
 
 def told(rows: Iterable[Row]) -> list[tuple[str, str, Row]]:
-    """(what was told then, lane, the fastest row here) in the story's order: the idiomatic lane is the same program,
-    the tuned one all of its recipes."""
+    """(what was reported in 2020, lane, the fastest row here), in the story's order. The idiomatic lane has only the
+    same program, the tuned lane all of its recipes."""
     rows = list(rows)
     found = []
     for kind, every, then in STORY:
@@ -182,7 +182,7 @@ def _of_story(rows: Iterable[Row], lane: str) -> list[Row]:
 
 
 def _told_words(best: Row, lane: Iterable[Row]) -> str:
-    """Its time, how many times one core's that is, and every recipe that ties with it."""
+    """The time of the best row, its speedup over one core, and every recipe that ties with it."""
     lane = sorted(lane, key=_median)
     beside = [row for row in lane if (row.kind, row.workers) == (best.kind, best.workers)]
     names = ", ".join(named(row.technique, row.environment) for row in beside if tied(row, best))

@@ -1,4 +1,4 @@
-"""How every chart looks, and how a drawing becomes an SVG element that any page can have."""
+"""How every chart looks, and how a drawing becomes an SVG element that any page can embed."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-WIDTH = 400  # points. A phone is about as many pixels wide, so the text keeps the size in which it is drawn
+WIDTH = 400  # points. A phone is about as many pixels wide, so text keeps the size at which it is drawn
 MOST_WIDTH = "38rem"  # a wider drawing would only make its text larger than the page's own
 INK = "#010203"  # stands for the page's text colour in what matplotlib writes
 # Each has a contrast of 3:1 or more on white and on #131416.
@@ -41,7 +41,7 @@ def _frameworks() -> list[str]:
 
 
 def colour(framework: str) -> str:
-    """The same in every chart."""
+    """The colour of a framework, the same in every chart."""
     if framework == "NumPy":
         return INK
     known = _frameworks()
@@ -75,7 +75,7 @@ def time_axis(axis: "Axis") -> None:
 
 
 def legend(figure: "Figure", handles: Sequence[Any]) -> None:
-    """Below the drawing, in as many columns as its width has room for."""
+    """Adds a legend below the drawing, in as many columns as its width has room for."""
     if not handles:
         return
     labels = [handle.get_label() for handle in handles]
@@ -90,7 +90,7 @@ def legend(figure: "Figure", handles: Sequence[Any]) -> None:
 
 
 def render(draw: Draw, height: float, title: str, text: str) -> str:
-    """What ``draw`` draws, as an element. ``height``: in points, without the legend."""
+    """What ``draw`` draws, as an SVG element. ``height``: in points, without the legend."""
     from matplotlib import rc_context, style
     from matplotlib.figure import Figure
 
@@ -115,7 +115,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
     with style.context("default"), rc_context(look):
         figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
         draw(figure)
-        if figure.legends:  # its height must be added: it is not part of what is drawn
+        if figure.legends:  # add the legend's height, which ``height`` does not include
             box = figure.legends[0].get_window_extent()
             figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
@@ -147,8 +147,8 @@ def inline(written: str, title: str, text: str) -> str:
     flatten(root)
     view = root.get("viewBox", "")
     root.attrib.clear()
-    # The two properties that matplotlib sets for everything in a style element are set here and inherited: such an
-    # element would set them for the whole page.
+    # matplotlib sets two properties in a style element, which would apply to the whole page. They are set here
+    # instead, and inherited.
     look = f"max-width: {MOST_WIDTH}; height: auto; stroke-linejoin: round; stroke-linecap: butt"
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "width": "100%", "style": look}
     root.attrib |= {"role": "img", "aria-label": text, "font-family": "inherit"}
@@ -159,7 +159,7 @@ def inline(written: str, title: str, text: str) -> str:
 
 
 def flatten(element: ElementTree.Element) -> None:
-    """Removes groups that no longer group anything: they are half of the text."""
+    """Removes groups that no longer group anything: they make up half of the text."""
     children = []
     for child in element:
         flatten(child)

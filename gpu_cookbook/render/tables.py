@@ -44,7 +44,7 @@ LEGEND = {  # sign: what it means
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
 }
 RATIOS = "× NumPy: NumPy's resident time divided by resident, and by transfer."
-ARITHMETIC = "Gop/s: billions of operations per second, if arithmetic takes the time and not memory."
+ARITHMETIC = "Gop/s: billions of operations per second, if arithmetic, not memory, takes the time."
 CROSSING = (
     "wins from: the size from which it is faster than NumPy, resident / with transfer; ≈ is estimated between two "
     "measured sizes, ≤ means already at the smallest size, > means not even at the largest."
@@ -55,10 +55,10 @@ Recipe = tuple[str, str]  # workload and technique
 
 @dataclass(frozen=True)
 class Entry:
-    """The content of one place in a table, or of a note below it.
+    """The content of one cell of a table, or of a note below it.
 
-    ``mark`` is its meaning, which decides its colour. ``links`` are labels with an address each, or with a recipe.
-    ``recipe`` is the recipe that the entry names: a site links it.
+    ``mark`` is its meaning, which decides its colour. ``links`` are labels, each with an address or a recipe.
+    ``recipe`` is the recipe that the entry names: a site links to it.
     """
 
     text: str = ""
@@ -75,8 +75,8 @@ class Table:
     """``align`` has one letter per column: l for words, which may wrap, and r for numbers. If the first entry of a row
     is marked "group", the row is a heading for the rows below, and its other entries are empty.
 
-    ``workload`` and ``metric`` are None if the table has several. ``workloads`` is there in an overview only: its last
-    columns are one workload each.
+    ``workload`` and ``metric`` are None if the table has several. Only an overview has ``workloads``: those of its
+    last columns, one each.
     """
 
     title: str
@@ -132,7 +132,7 @@ def technique_entry(result: Result) -> Entry:
 
 
 def _operations(result: Result) -> str:
-    """Only if arithmetic takes the time, and not memory."""
+    """Gop/s as text, if arithmetic, not memory, takes the time; otherwise a dash."""
     return format.UNKNOWN if result.memory_bound or not result.rates else format.digits(result.rates.operations)
 
 
@@ -383,7 +383,7 @@ def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
     return ", ".join(filter(None, (*words, known.get("commit"), known.get("date"))))
 
 
-RUN = ("machine", "environment", "asv environment", "commit")  # the facts that say which results they are
+RUN = ("machine", "environment", "asv environment", "commit")  # the facts that identify the results
 COPYING = "copying"
 FACTS: dict[str, Callable[[Result], str | None]] = {
     "machine": lambda each: each.origin.machine if each.origin else None,
@@ -434,7 +434,7 @@ def checked(results: Iterable[Result]) -> Table:
 
 
 def _check(results: Sequence[Result]) -> Row:
-    """The line of one recipe, of its results at all sizes."""
+    """The row of one recipe, from its results at all sizes."""
     bad = next((each for each in results if not each.ok), None)
     sizes = f"{sum(each.ok for each in results)}/{len(results)}"
     if bad is None:

@@ -23,7 +23,7 @@ STYLES = {
     **dict.fromkeys(("bad", "slower"), Style.parse("red")),
     **dict.fromkeys(("no", "note"), Style(dim=True)),
 }
-STRONG = ("best", "tie", "group")  # marks of what is written in bold letters
+STRONG = ("best", "tie", "group")  # the marks of entries in bold
 
 
 def recipe_file(recipe: Recipe) -> str:
@@ -92,7 +92,7 @@ def blocks(table: Table, width: int) -> Iterator[list[int]]:
 
 
 def _room(table: Table, column: int) -> int:
-    """Characters that a column takes beside others."""
+    """The number of characters that a column takes up beside others."""
     lines = table.head[column].split("\n")
     for row in table.rows:
         text = _drawn(row[column]).plain
@@ -129,7 +129,7 @@ def _escaped(text: str) -> str:
 
 
 def as_csv(tables: Sequence[Table]) -> str:
-    """One line per record, and one column per name that occurs in any; lists are joined with spaces."""
+    """One line per record, and one column per key that any record has; lists are joined with spaces."""
     records = [record for table in tables for record in table.records]
     return format.as_csv(
         {key: " ".join(value) if isinstance(value, list) else value for key, value in record.items()}

@@ -173,8 +173,8 @@ def check_size(
 
 
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
-    """What is wrong with what prepared() returns, in one line, or None. It is called three times: what it does in place
-    must then have been done three times, and by prepared() itself not once."""
+    """What is wrong with what prepared() returns, in one line, or None. That is called three times, so what it
+    does in place must have been done three times, and never by prepared() itself."""
     upload, _, wait, download = steps(module, workload)
     arguments, options = upload(*inputs), dict[str, Any]()
     if takes_out(module.prepared):
@@ -191,11 +191,11 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
 
 
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
-    """What is wrong with slices of device arrays, in one line, or None. Their first address is no multiple of 16 bytes,
-    which loads of vectors need, and what lies before and behind them is not the recipe's. A matrix is a slice that was
-    reshaped: one that begins at another row would begin at such a multiple wherever its rows are as long.
+    """What is wrong with slices of device arrays, in one line, or None. Vector loads need an address that is a multiple
+    of 16 bytes, and a slice starts elsewhere; the elements before and after it are not the recipe's. A matrix is a
+    reshaped slice, because one that starts at another row is aligned again if its rows are a multiple of 16 bytes long.
 
-    All arrays as slices, then each alone; ``out`` too, where there is one. A ValueError from the function will do.
+    First all arrays are slices, then each alone, including ``out`` if there is one. A ValueError is accepted as well.
     """
     upload, function, wait, download = steps(module, workload)
     expected = Expected(workload, inputs)

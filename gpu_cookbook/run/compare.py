@@ -47,7 +47,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The sizes of recipes that are to be measured. ``known``: results that need not be measured again."""
+    """The recipes and sizes that are to be measured. ``known``: results that need not be measured again."""
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
@@ -95,7 +95,7 @@ def _key(recipe: Recipe, size: Size) -> Key:
 
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """The recipes, and before them NumPy's of each workload, to which speedups are relative."""
+    """The recipes, preceded in each workload by NumPy's, to which speedups are relative."""
     workloads = dict.fromkeys(recipe.workload for recipe in recipes)
     numpy = [recipe for name in workloads if (recipe := catalogue.find(name, "numpy"))]
     return sorted(

@@ -23,7 +23,7 @@ class Unmeasurable(Exception):
 
 
 class Device(Protocol):
-    """What measuring asks of each kind."""
+    """What measuring needs of each kind of device."""
 
     name: str
 
@@ -46,7 +46,7 @@ class Host:
         self.cores = len(os.sched_getaffinity(0))
 
     def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
-        """Whether wait() returns before the device is done with call(). A CPU's results are compared instead."""
+        """Whether wait() returns too early. Always False: without a queue to look at, only the result is compared."""
         return False
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
@@ -128,7 +128,7 @@ class Cuda:
         self.timed = EventOptions(timing_enabled=True)
         arch = "".join(map(str, self.device.compute_capability))
         self.kernel = Program(self.SPIN, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("spin")
-        self.spin(1e-3)  # loads it
+        self.spin(1e-3)  # loads the kernel
         self.device.sync()
 
     def spin(self, seconds: float) -> None:
@@ -223,7 +223,7 @@ class OpenCl:
             self.spin(1)
             self.queue.finish()
             times.append(time.perf_counter() - start)
-        # A second. The first launch may compile, and on a busy CPU any of them may be held up: the fastest was not.
+        # Per second. The first launch may compile, and a busy CPU may delay any of them: the fastest was not delayed.
         self.rounds = int(self.rounds / min(times))
 
     @classmethod
@@ -254,7 +254,7 @@ class OpenCl:
             time.sleep(LATE_SPIN / 10)  # the marker is done a moment after the work
             late = behind.command_execution_status != complete
             self.queue.finish()
-            if late or waited > seconds / 2:  # else the device was not kept busy for as long as was meant
+            if late or waited > seconds / 2:  # else the device was not kept busy for as long as intended
                 return late
         return False
 

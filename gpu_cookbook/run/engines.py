@@ -1,5 +1,5 @@
-"""The overhead of a parallel engine by itself, and which of its workers are lost. Both are asked of the engine that a
-recipe has started, in the recipe's process."""
+"""The overhead of a parallel engine by itself, and how many of its workers are lost. Both are found out in the
+recipe's process, from the engine that it has started."""
 
 import contextlib
 import multiprocessing
@@ -18,7 +18,7 @@ from gpu_cookbook.scaling import Cost
 MANY = 20  # tasks per worker, from which the time of one more task is computed
 PAYLOAD = 32_000_000  # bytes that are sent to one task
 
-EmptyRound = Callable[..., Any]  # (n, payload=None): n tasks that do nothing, until all have answered
+EmptyRound = Callable[..., Any]  # (n, payload=None): runs n tasks that do nothing, and waits for all of them
 
 
 def nothing(payload: object = None) -> None:
@@ -95,7 +95,7 @@ def _joblib(workers: int, prefer: str | None) -> EmptyRound:
 def ray_tasks(recipe: Recipe, workers: int) -> EmptyRound:
     import ray
 
-    # By itself a task asks for a core, which a Ray of GPUs need not have; and a process with a GPU ends after its task.
+    # By default a task asks for a core, which a Ray for GPUs need not have, and a process with a GPU ends after a task.
     gpu = {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
     task = ray.remote(**gpu if resource(recipe) == "GPU" else {"num_cpus": 1})(nothing)
     return lambda n, payload=None: ray.get([task.remote(payload) for _ in range(n)])
@@ -108,7 +108,7 @@ def ray_actors(recipe: Recipe, workers: int) -> EmptyRound:
     return lambda n, payload=None: ray.get([actors[i % workers].nothing.remote(payload) for i in range(n)])
 
 
-ROUNDS = {  # of engines whose own library can be asked, whatever the recipe, by its words for them
+ROUNDS = {  # {a recipe's Engine line: what makes its empty round}, if the engine can be measured without the recipe
     "Dask, threads": dask_threads,
     "Dask, futures": dask_futures,
     "Dask, actors": dask_actors,
@@ -120,7 +120,7 @@ ROUNDS = {  # of engines whose own library can be asked, whatever the recipe, by
 
 
 def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
-    """What a round of one empty task per worker takes, one task more, and one byte more that goes to a task: None where
+    """The time of a round of one empty task per worker, of one more task, and of one more byte sent to a task: None if
     that is lost in the noise. No Cost for an engine that cannot be measured without its recipe's work.
 
     A recipe's own ``empty_round(n, payload=None)`` comes first. One that takes no n has no single tasks."""
@@ -143,7 +143,7 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
     task = (median(many) - one_each) / (many - workers)
     witness = Witness()
     empty_round(1, witness)
-    if not witness.sent:  # threads share the memory; so does joblib, which computes for one worker in this process
+    if not witness.sent:  # threads share memory, and for one worker joblib computes in this process
         return Cost(one_each, _known(task))
     payload = np.ones(PAYLOAD, np.uint8)  # zeros would be the same page of memory again and again
     return Cost(one_each, _known(task), _known((median(1, payload) - median(1)) / PAYLOAD))
@@ -154,8 +154,8 @@ def _known(seconds: float) -> float | None:
 
 
 def warm_up(recipe: Recipe, workers: int) -> int:
-    """Rounds of tiny tasks before the first that counts: they compile in every process, and start CUDA on every GPU.
-    Ray's tasks run in any process, with any GPU: 4 processes had met each of 4 GPUs after 8 to 30 rounds."""
+    """How many rounds of tiny tasks come before the first that counts: they compile in every process and start CUDA on
+    every GPU. Ray's tasks run in any process, with any GPU: 4 processes had met each of 4 GPUs after 8 to 30 rounds."""
     return 15 * workers if recipe.engine == "Ray, tasks" and resource(recipe) == "GPU" else 5
 
 
@@ -192,7 +192,7 @@ def held(framework: str, kind: str) -> int:
 
 
 def sees_gpu() -> bool:
-    """Whether CUDA finds a GPU for this process, which may have no package installed to ask."""
+    """Whether the CUDA driver finds a GPU for this process, which may have no CUDA package installed."""
     import ctypes
 
     try:

@@ -20,11 +20,11 @@ VERSION = "1"  # of the definition of the metrics: stored results of another ver
 BUDGET = 0.3  # seconds of calls per metric
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
 SAMPLES = 10  # the least number of samples, unless they take more than four budgets (then 3 are enough) or ten (then 1)
-# In seconds. Without an upload, a first call that takes longer is the only sample; the check before has compiled.
+# In seconds. Without an upload, a first call that takes longer is the only sample: the check has compiled everything.
 COLD_LIMIT = 5
 # A fraction of the device time: a synchronised call cannot take less, apart from the spread of the clocks.
 SIGNIFICANCE = 0.8
-# How often both are measured again before a call is refused for it: on a busy CPU, one may just have been slow.
+# How often both are measured again before a call that takes less is refused: a busy CPU may have delayed one.
 AGAIN = 2
 
 
@@ -116,7 +116,7 @@ def does_not_fit(workload: ModuleType, size: Size, device: Device) -> str | None
     if free is not None and needed > 0.9 * free:
         return f"needs {needed / 1e9:,.1f} GB on the device, but only {free / 1e9:,.1f} GB are free"
     if workload.bytes_moved(size):
-        needed *= 3  # inputs and result, the reference's own, and one copy for engines that share it between processes
+        needed *= 3  # for the recipe, for the reference, and for the copy that an engine shares between processes
     elif isinstance(device, Host):
         needed *= device.cores  # no arrays are given; this is what each core makes at a time
     free = machine.host_memory_free()
@@ -171,7 +171,7 @@ class Calls:
         self.wait(self.call())
 
     def prepare(self) -> None:
-        """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
+        """Calls prepared() with new arguments, which no call has seen; replayed() runs what it returns."""
         assert self.prepared
         self.begin()
         self.poison()
@@ -204,7 +204,7 @@ def measure(
 ) -> Result:
     """The result with its metrics; refused if a time cannot be true. Raises Wrong, or whatever the recipe raises.
 
-    ``memory_base``: bytes that were in use on the GPUs before; None if none is involved.
+    ``memory_base``: bytes that were in use on the GPUs before; None if no GPU is involved.
     """
     calls = Calls(module, workload, result.size)
     with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:
@@ -244,7 +244,7 @@ def measure(
             timings[Metric.DEVICE] = own
         elif not device.late(calls.call, calls.wait):
             # The calls in the queue keep their results, so that each takes new memory: PyOpenCL's arrays on a CPU.
-            slower = "calls in a full queue, whose results all take new memory, are slower than one that is waited for"
+            slower = "calls in a full queue, whose results all take new memory, are slower than a synchronised one"
             result = replace(result, no_device_time=slower)
         else:
             fault = (

@@ -91,7 +91,7 @@ def _size(wire: Any) -> Size:
 
 
 def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | None) -> Result:
-    """What this process knows of where it ran: the worker has the device's name."""
+    """The result with what this process knows about where it ran; the device's name comes from the worker."""
     nvidia = machine.nvidia() if machine.is_gpu(device) else None
     return replace(
         result,
@@ -103,7 +103,7 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
 
 
 def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
-    """What is measured of each kind of device (host, cuda, opencl) that these recipes run on here."""
+    """What is measured on each kind of device (host, cuda, opencl) that these recipes run on here."""
     runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
     kinds = ["host"]
     if machine.gpus() and runs_on - {"CPU"}:
@@ -199,7 +199,7 @@ class Process:
 
     def _reason(self, code: int) -> str:
         if code == -signal.SIGKILL:
-            return "killed by SIGKILL, as the system does when memory runs out"
+            return "killed by SIGKILL, which the system sends when memory runs out"
         if code < 0:
             return f"crashed: {signal.Signals(-code).name}"
         with Path(self.folder, "stderr").open(encoding="utf-8", errors="replace") as errors:
@@ -232,7 +232,7 @@ class Process:
 
 @contextlib.contextmanager
 def _only(cores: Sequence[int] | None) -> Iterator[None]:
-    """Processes that this thread starts may use only these cores."""
+    """While this is open, processes that this thread starts may use only these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:

@@ -99,7 +99,7 @@ class Store:
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe))
             if result := parts.result(key, known, environment):
-                # asv run does not compare a result with what the device can do: what compare refuses is refused here.
+                # asv run does not check whether the device can be that fast: refuse here what compare refuses.
                 results.append(judged(replace(result, origin=replace(origin, stale=stale))))
         return results
 
@@ -133,11 +133,11 @@ class _Parts:
 
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
-    conditions: float | None = None  # the number of a line
+    conditions: float | None = None  # the number of a line in conditions.jsonl
     failed: bool = False
 
     def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
-        """None if nothing is known about it, not even a reason."""
+        """The result with these parts; None if nothing is known about it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
         under = None if self.conditions is None else known.get(self.conditions)
@@ -170,8 +170,9 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(results, []) with the newest of each machine and workload; or ([], [(before, after), …]) if two machines,
-    commits or environments are named: one pair per machine, because two machines are only compared if both are named.
+    """(the newest results of each machine, environment and workload, []); or ([], [(before, after), …]) if two
+    machines, commits or environments are named: one pair per machine, because two machines are only compared if both
+    are named.
 
     A StoreError names the known ones if nothing matches.
     """
@@ -199,7 +200,7 @@ def select(
         return [], [(sides[0], sides[1])]
     both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
     if not both:
-        raise StoreError("No machine has results for both.")
+        raise StoreError(f"No machine has results for both {double[0]}s.")
     before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
     return [], list(zip(before, after, strict=True))
 
@@ -215,8 +216,8 @@ def _fits(result: Result, key: str, word: str) -> bool:
 
 
 def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    """For each machine, environment and workload, the results of the newest commit; if asv has several environments
-    there, those of the one with the most results, and among equals of the latest."""
+    """For each machine, environment and workload, the results of the newest commit. If that has several of asv's
+    environments: those of the one with the most results, and among equals the latest."""
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
@@ -235,7 +236,7 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
 
 
 def _environment_of(asv_name: str) -> str:
-    """Our name of an environment, from asv's: existing-py3.12-rapids."""
+    """Our name for the environment that asv calls existing-py3.12-rapids: rapids."""
     return next((name for name in catalogue.environments() if asv_name.endswith(f"-{name}")), machine.MAIN)
 
 
@@ -243,7 +244,7 @@ class Writer:
     """Adds each result to the file of this machine, commit and environment as soon as it is measured."""
 
     def __init__(self, store: Store, machine_name: str | None = None, resume: bool = False) -> None:
-        """``resume``: keep the stored sizes of a recipe that are not measured again; otherwise they are discarded,
+        """``resume``: keep a recipe's stored results at sizes that are not measured again; otherwise discard them,
         because they may come from other versions."""
         from asv import environment
         from asv import machine as asv_machine
@@ -340,13 +341,13 @@ class Writer:
         return value is not None and not math.isnan(value)
 
     def _put_all(self, stored: Any, recipe: Recipe, result: Result, number: float) -> None:
-        """All metrics of a result, and the number of its conditions."""
+        """Puts all metrics of a result, and the number of its conditions, into ``stored``."""
         self._put(stored, recipe, CONDITIONS, result, number)
         for benchmark, metric in BENCHMARKS.items():
             samples = result.timings[metric].samples if metric in result.timings else ()
             self._put(stored, recipe, benchmark, result, result.value(metric), samples)
         for benchmark, metric in SCALARS.items():
-            # The first result belongs to the recipe, not to a size, so a size without one says nothing about it.
+            # The first result belongs to the recipe, not to a size: a larger size without one must not overwrite it.
             first = result.size == catalogue.workload_module(recipe.workload).SIZES[0]
             if metric != Metric.FIRST or result.first or first:
                 self._put(stored, recipe, benchmark, result, result.value(metric))

@@ -1,4 +1,4 @@
-"""What git says of the clone that results belong to."""
+"""What git says about the clone that results belong to."""
 
 import ast
 import io
@@ -11,7 +11,7 @@ from pathlib import Path
 from gpu_cookbook.catalogue import Recipe
 
 C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-CHECKED_ONLY = {"EDGE_SIZES", "AWKWARD"}  # its name in older commits
+CHECKED_ONLY = {"EDGE_SIZES", "AWKWARD"}  # AWKWARD: its name in older commits
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 
 
@@ -28,8 +28,8 @@ def git(root: Path, *arguments: str) -> str:
 @cache
 def changed_since(root: Path, commit: str) -> frozenset[str]:
     """The files of recipes/ and kernels/ whose code is not what it was at that commit. Comments and docstrings are not
-    code: a recipe's head may say what it was measured to do without being measured again. Nor are the sizes at which
-    recipes are only checked.
+    code: a recipe's docstring may quote a measured time without making it stale. Nor are the sizes at which recipes are
+    only checked.
 
     StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
@@ -44,7 +44,7 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
 
 
 def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
-    """The text of each file at that commit, asked of one process; '' where there was none."""
+    """The text of each file at that commit, read by one git process; '' for a file that did not exist."""
     command = ["git", "-C", str(root), "cat-file", "--batch"]
     wanted = "".join(f"{commit}:{name}\n" for name in names).encode()
     output = io.BytesIO(subprocess.run(command, input=wanted, capture_output=True, check=True).stdout)

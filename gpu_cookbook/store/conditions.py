@@ -19,7 +19,7 @@ FILE = "conditions.jsonl"
 
 @dataclass(frozen=True)
 class Conditions:
-    """One line."""
+    """One line of the file."""
 
     device: str | None
     driver: str | None
@@ -75,7 +75,7 @@ def record(folder: Path, result: Result) -> int:
 
 
 def read(folder: Path) -> dict[float, Conditions]:
-    """{number: conditions} for every complete line. Results that refer to one that was cut off are shown without."""
+    """{number: conditions} for every complete line. A result whose line was cut off is shown without conditions."""
     names = {part.name for part in fields(Conditions)}
     return {
         line["number"]: Conditions(**{name: line[name] for name in names})

@@ -1,4 +1,4 @@
-"""Files to which lines of JSON are only ever added: the lock, lines that were cut off, and reading."""
+"""Append-only files of JSON lines: adding a line under a lock, and reading, even after a line was cut off."""
 
 import fcntl
 import json
@@ -10,7 +10,7 @@ from typing import Any
 def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, Any]]], bool] | None = None) -> None:
     """Adds a line in one step, even if other processes are writing. A line that was cut off before it is ended first.
 
-    ``unless`` gets the existing lines, while nobody else can add one. If it returns true, nothing is added.
+    ``unless`` gets the existing lines while no other process can add one. If it returns true, nothing is added.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -26,8 +26,8 @@ def append(path: Path, line: dict[str, Any], unless: Callable[[list[dict[str, An
 def read(path: Path, strict: bool = False) -> list[tuple[int, dict[str, Any]]]:
     """(line number, object) of each line that is a JSON object; [] if there is no such file.
 
-    Other lines, such as one that was cut off, are left out. ``strict``: a ValueError names the first of them, unless
-    it is empty."""
+    Other lines, such as one that was cut off, are left out. ``strict``: a ValueError names the first of them that
+    is not empty."""
     try:
         return list(_lines(path.read_bytes(), strict))
     except FileNotFoundError:

@@ -73,8 +73,7 @@ def _kept(number: int, line: dict[str, Any]) -> Kept:
 
 
 def kept_of(folder: Path, name: str) -> list[Row]:
-    """The stored rows of a machine, each once: the newest for its recipe, workers and array. They are judged and
-    completed."""
+    """The stored rows of a machine, judged and completed: the newest for each recipe, workers and array."""
     runs = kept(folder)
     if not runs:
         raise BadInput(f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {name}")
@@ -86,7 +85,7 @@ def kept_of(folder: Path, name: str) -> list[Row]:
     for run in mine:
         old = stale(folder, run.origin.commit, {row.technique for row in run.rows})
         again = {row.run for row in run.rows}
-        # An empty round belongs to its run: a run that ended badly may have such a row where a later run has none.
+        # An empty round belongs to its run: one that ended badly may have stored such a row, and a later one none.
         rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.run not in again}
         for row in run.rows:
             origin = replace(run.origin, stale=row.technique in old)
