@@ -16,7 +16,7 @@ def kernel(a, b):
 
 
 def upload(*arrays):
-    # Flat, then in shape: Numba does not take the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flat, then in shape: Numba refuses the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 

@@ -49,7 +49,7 @@ def mean_of_sums(partial, count, result):
 
 
 def upload(*arrays):
-    # Flattened, then in shape: Numba refuses the stride, 0 or less, that NumPy may give an axis of one element.
+    # Flat, then in shape: Numba refuses the stride, 0 or less, that NumPy may give an axis of one element.
     return tuple(cuda.to_device(np.asarray(x, np.float64).ravel().reshape(np.shape(x))) for x in arrays)
 
 

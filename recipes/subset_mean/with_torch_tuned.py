@@ -15,7 +15,7 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def upload(*arrays):
-    # torch.tensor copies. Flat, as it refuses the negative stride that NumPy leaves on a reversed axis of one element.
+    # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = [np.asarray(x, np.float64, order="C") for x in arrays]
     return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
