@@ -36,13 +36,14 @@ def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogu
     return recipe
 
 
-def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) -> None:
+def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, on_host: bool = False) -> None:
     """Puts the timed calls of a result into _ready, with everything compiled and the data on the device.
 
-    asv calls setup before every sample, but only the first call does anything. The result of the timed calls is
-    compared when the process ends; if it is wrong, the benchmark fails.
+    asv calls setup before every sample, but only the first call does all that; the others go to the next set of
+    arguments. The results of the last calls are compared when the process ends; if one is wrong, the benchmark fails.
     """
     if _ready:
+        _ready["calls"].turn()
         return
     recipe = _recipe(workload, technique, size)
     if replayed and "prepared" not in recipe.functions:
@@ -59,18 +60,21 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) 
     if too_large:
         raise NotImplementedError(too_large)
     calls = measure.Calls(module, facts, size)
-    calls.begin()
-    calls.synchronised()
-    calls.verify()
-    calls.poison()
     if replayed:
         calls.prepare()
-        calls.replayed()
+        calls.replayed(calls.now)
+    elif on_host:
+        calls.begin("with transfer: ", on_host=True)
+        calls.there_and_back(calls.now)
+    else:
+        calls.begin(poisoned=True)
+        calls.synchronised(calls.now)
+    calls.verify_all()
     _ready["calls"] = calls
 
     def compare_and_close() -> None:
         try:
-            calls.verify() if calls.back is None else calls.verify_back()
+            calls.verify_all()
         except measure.Wrong as fault:
             print(f"wrong: {fault}", flush=True)
             os._exit(1)
@@ -107,7 +111,7 @@ def _suite(workload: str) -> type:
         warmup_time = 0.1  # everything was compiled in setup
 
         def time_resident(self, technique, size):
-            _ready["calls"].synchronised()
+            _ready["calls"].synchronised(_ready["calls"].now)
 
         def track_device_time(self, technique, size):
             return _measured(workload, technique, size, Metric.DEVICE)
@@ -134,7 +138,7 @@ def _suite(workload: str) -> type:
         if any("prepared" in recipe.functions for recipe in recipes):
 
             def time_prepared(self, technique, size):
-                _ready["calls"].replayed()
+                _ready["calls"].replayed(_ready["calls"].now)
 
             def ready_to_replay(technique, size):
                 _prepare(workload, technique, size, replayed=True)
@@ -152,9 +156,13 @@ def _suite(workload: str) -> type:
         if any(isinstance(x, np.ndarray) for x in module.inputs(module.EDGE_SIZES[0])):
 
             def time_transfer(self, technique, size):
-                _ready["calls"].there_and_back()
+                _ready["calls"].there_and_back(_ready["calls"].now)
 
-            time_transfer.setup = prepared
+            def ready_on_the_host(technique, size):
+                _prepare(workload, technique, size, on_host=True)
+
+            time_transfer.setup = ready_on_the_host
+            del ready_on_the_host
 
         del prepared, runs_here, track
 

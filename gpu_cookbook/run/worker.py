@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import engines, measure
-from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps
+from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 
@@ -108,7 +108,7 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         def checked(size: Size) -> Result:
             fault = check_size(module, workload, size, device, layouts=checking)
             if not fault and size == workload.EDGE_SIZES[-1]:
-                fault = check_refusals(module, workload)
+                fault = check_refusals(module, workload) or check_often(module, workload)
             if fault:
                 raise measure.Wrong(fault)
             return blank(size)

@@ -83,7 +83,7 @@ class Store:
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
-            if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
+            if workload in catalogue.workloads() and stored.benchmark_version[name] in measure.VERSIONS:
                 self._fill(found, stored, name, workload, benchmark)
         measured = max(map(int, stored.started_at.values()))
         origin = Origin(
@@ -94,10 +94,11 @@ class Store:
             order=(int(stored.date), measured),
         )
         environment = _environment_of(stored.env_name)
+        old = any(stored.benchmark_version[name] != measure.VERSION for name in stored.get_all_result_keys())
         results = []
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])
-            stale = recipe is None or bool(changed & sources(recipe))
+            stale = recipe is None or bool(changed & sources(recipe)) or old
             if result := parts.result(key, known, environment):
                 # asv run does not check whether the device can be that fast: refuse here what compare refuses.
                 results.append(judged(replace(result, origin=replace(origin, stale=stale))))
@@ -306,6 +307,7 @@ class Writer:
             for each in results
             if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
             and each.value(Metric.RESIDENT) is not None
+            and not each.stale
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
             and (recipe := catalogue.find(each.workload, each.technique))
             and each.versions == machine.versions(recipe.packages)

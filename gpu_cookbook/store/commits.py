@@ -11,7 +11,7 @@ from pathlib import Path
 from gpu_cookbook.catalogue import Recipe
 
 C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-CHECKED_ONLY = {"EDGE_SIZES", "AWKWARD"}  # AWKWARD: its name in older commits
+CHECKED_ONLY = {"EDGE_SIZES", "AWKWARD", "special_inputs", "_special"}  # older commits call EDGE_SIZES AWKWARD
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 
 
@@ -65,15 +65,18 @@ def _code(name: str, text: str) -> str:
         tree = None
     if tree is None:
         return " ".join(C_COMMENT.sub(" ", text).split())
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.Assign) and _names(node) & CHECKED_ONLY)]
+    tree.body = [node for node in tree.body if not _names(node) & CHECKED_ONLY]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)
 
 
-def _names(node: ast.Assign) -> set[str]:
-    return {target.id for target in node.targets if isinstance(target, ast.Name)}
+def _names(node: ast.stmt) -> set[str]:
+    """What a statement of a module defines."""
+    if isinstance(node, ast.Assign):
+        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
 
 
 def sources(recipe: Recipe) -> set[str]:

@@ -61,3 +61,20 @@ def footprint(size):
     """Bytes of all arrays, inputs and result together."""
     m, k, n = shape(size)
     return 4 * (m * k + k * n + m * n)
+
+
+def special_inputs(size, seed=0):
+    """(description, arrays) with one special value at a time, in either factor, at its ends and within. What is asked
+    for comes out of every order of summation: no sum of infinities of both signs, and overflow only where all products
+    have the same sign."""
+    a, b = inputs(size, seed)
+    if a.size and b.size:
+        for number, value in enumerate((np.nan, np.inf, -np.inf)):
+            place = (0, a.shape[1] // 2, -1)[(number + seed) % 3]
+            for factor in (0, 1):
+                both = a.copy(), b.copy()
+                both[factor][(place, -1) if factor else (-1, place)] = value
+                yield f"{value} in the input: ", both
+        yield "overflow: ", (np.full_like(a, 1e30), np.full_like(b, 1e30))
+        yield "large and small values: ", (a * np.float32(1e18), b * np.float32(1e-18))
+        yield "zeros: ", (np.zeros_like(a), -b)

@@ -58,3 +58,19 @@ def footprint(size):
     """Bytes of all arrays: the given one, and the subset plus one, which most frameworks store."""
     rows, columns = shape(size)
     return 8 * rows * columns + 8 * ((rows + 1) // 2) * ((columns + 1) // 2)
+
+
+def special_inputs(size, seed=0):
+    """(description, array) with one special value at a time, in the subset, where it decides the mean, and outside of
+    it, where it must not."""
+    (x,) = inputs(size, seed)
+    for row, column in {(0, 0), (-1, -1), (x.shape[0] // 2, x.shape[1] // 2), (0, -1), (-1, 0), (1, 0), (0, 1)}:
+        for value in (np.nan, np.inf, -np.inf, 1e300, 5e-324):
+            if x.shape[0] > row and x.shape[1] > column and x.size:
+                special = x.copy()
+                special[row, column] = value
+                yield f"{value} at [{row}, {column}]: ", (special,)
+    if x.shape[0] > 2:
+        special = x.copy()
+        special[0, 0], special[2, 0] = np.inf, -np.inf
+        yield "both infinities: ", (special,)
