@@ -84,22 +84,27 @@ class _Kind:
 
 def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
-    if type(value) is np.ndarray or (isinstance(value, (float, np.generic)) and not isinstance(value, bool)):
+    if type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool)):
         writeable = type(value) is np.ndarray and value.flags.writeable
         return _Kind(np.array, np.copyto if writeable else None)
     torch = sys.modules.get("torch")
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         return _Kind(lambda x: np.array(x.detach().numpy()), lambda x, values: np.copyto(x.detach().numpy(), values))
-    array = getattr(sys.modules.get("pyopencl"), "array", None)
-    if array and isinstance(value, array.Array):
+    if is_opencl(value):
         return _Kind(_read_opencl, _write_opencl)
-    if not _is_of_recipe(value) and hasattr(type(value), "__cuda_array_interface__"):
-        return _Kind(_read_cuda, _write_cuda)
-    return None
+    return _Kind(_read_cuda, _write_cuda) if is_cuda(value) else None
 
 
-def _is_of_recipe(value: Any) -> bool:
-    return type(value).__module__.startswith("gpu_cookbook") or type(value).__module__ == "__main__"
+def is_opencl(value: Any) -> bool:
+    array = getattr(sys.modules.get("pyopencl"), "array", None)
+    return array is not None and isinstance(value, array.Array)
+
+
+def is_cuda(value: Any) -> bool:
+    """Whether it is a framework's array on an NVIDIA GPU."""
+    of_recipe = type(value).__module__.startswith("gpu_cookbook")
+    # A tensor of PyTorch on the CPU has the attribute, too, and raises an AttributeError.
+    return not of_recipe and not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
 
 
 class _Span:

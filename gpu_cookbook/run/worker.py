@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import engines, measure
+from gpu_cookbook.run import engines, measure, memory
 from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
@@ -43,13 +43,16 @@ Outcome = TypeVar("Outcome", Result, scaling.Answer)
 
 
 def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType) -> Device:
-    """The device that the recipe computes on."""
+    """The device that the recipe computes on: where its result is, whatever its head says. A result that is only a
+    number says nothing."""
     if recipe.runs_on == "every NVIDIA GPU":
         return EveryGpu()
-    if recipe.runs_on == "OpenCL device":
-        upload, function, *_ = steps(module, workload)
-        return OpenCl(function(*upload(*workload.inputs(workload.EDGE_SIZES[1]))).queue)
-    if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and module.device.type == "cuda"):
+    upload, function, wait, _ = steps(module, workload)
+    result = function(*upload(*workload.inputs(workload.EDGE_SIZES[1])))
+    wait(result)
+    if memory.is_opencl(result):
+        return OpenCl(result.queue)
+    if memory.is_cuda(result) or recipe.runs_on == "NVIDIA GPU":
         return Cuda()
     return Host()
 
@@ -106,7 +109,7 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         say(device=device.name)
 
         def checked(size: Size) -> Result:
-            fault = check_size(module, workload, size, device, layouts=checking)
+            fault = check_size(module, workload, size, device)
             if not fault and size == workload.EDGE_SIZES[-1]:
                 fault = check_refusals(module, workload) or check_often(module, workload)
             if fault:
