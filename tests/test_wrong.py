@@ -12,10 +12,11 @@ from conftest import HANG, has_ended, until
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import increment, multiply
-from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged, to_wire
-from gpu_cookbook.run import check, measure, runner
+from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
+from gpu_cookbook.run import check, family, measure, runner
 from gpu_cookbook.run.device import Host, OpenCl, Unmeasurable
 
+pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
 WRONG = Path(__file__).parent / "wrong" / "multiply"
 REASONS = {
     "empty_output": "1 of 1 elements are wrong",
@@ -83,7 +84,7 @@ def test_a_crash_at_the_end_costs_the_last_result():
 
 def test_an_interrupt_keeps_the_last_result(monkeypatch):
     def interrupted(*_):
-        yield {"result": to_wire(Result.of(recipe("crash"), 255, Status.OK))}
+        yield {"result": Result.of(recipe("crash"), 255, Status.OK)}
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner.Process, "messages", interrupted)
@@ -102,9 +103,9 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
 
 
 def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
-    monkeypatch.setattr(runner, "KILL_LIMIT", HANG)
+    monkeypatch.setattr(family, "KILL_LIMIT", HANG)
     with runner.Process({"action": "probe", "kind": "host"}) as process:
-        monkeypatch.setenv(runner.MARK, process.folder)
+        monkeypatch.setenv(family.MARK, process.folder)
         with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
             until(lambda: len(list(process.family())) >= 10)
             process.kill()
