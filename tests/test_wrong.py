@@ -36,6 +36,44 @@ REASONS = {
     "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
+# What the rules refuse before anything of it runs.
+RULES = {
+    "patches_clock": "line 8: imports time: ",
+    "patches_numpy": "line 10: changes numpy: a recipe changes nothing outside of itself",
+    "patches_reference": "line 10: imports gpu_cookbook.recipes: a recipe imports nothing from this project",
+    "looks_around": "line 8: imports inspect: ",
+    "hidden_import": "line 18: uses __import__: write what is meant, so that it can be read",
+    "edits_file": "line 20: uses .write_text: a recipe writes no file",
+}
+# What it leaves behind or changes, when it is called again and again.
+MANNERS = {
+    "prints": "prints: 100003 100003 ",
+    "prints_below_python": "prints: multiplying multiplying ",
+    "leaks_memory": "more bytes of host memory after each call",
+    "leaks_objects": "more Python objects after each call",
+    "leaks_files": "leaks: 1 more open files after each call",
+    "leaks_threads": "leaks: 1 more threads after each call",
+    "changes_errors": "changes NumPy's handling of errors (np.seterr)",
+    "changes_environment": "changes the environment variable OMP_NUM_THREADS",
+    "changes_random": "changes NumPy's global random state",
+    "takes_all_cores": "(os.cpu_count), not the ",
+    "listens": "listens on 0.0.0.0, not only on 127.0.0.1",
+    "leaves_process": "leaves processes behind: sleep",
+    "writes_elsewhere": "writes /var/tmp/gpu-cookbook-notes",
+}
+# How its process ends, at the third call.
+ENDS = {
+    "exits": "SystemExit: 0",
+    "exits_at_once": "ended its process, with exit code 0, before it was done",
+    "exits_with_3": "ended with exit code 3",
+    "terminates_itself": "crashed: SIGTERM",
+    "signals_in_real_time": "crashed: signal 35",
+    "forks": "ended its process, with exit code 0, before it was done",
+    "writes_garbage": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "floods": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "forges": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "closes_descriptors": "OSError: [Errno 9] Bad file descriptor",
+}
 PROBES = {"host": Probe("this CPU", 1e9, 0)}
 
 
@@ -44,7 +82,18 @@ def recipe(name):
 
 
 def test_every_wrong_recipe_is_tried():
-    tried = {*REASONS, "pyopencl_not_waited", "crash", "crash_at_end", "dies", "hang", "out_of_memory"}
+    tried = {
+        *REASONS,
+        *RULES,
+        *MANNERS,
+        *ENDS,
+        "pyopencl_not_waited",
+        "crash",
+        "crash_at_end",
+        "dies",
+        "hang",
+        "out_of_memory",
+    }
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
 
 
@@ -60,6 +109,22 @@ def test_check_rejects(name):
 def test_check_rejects_a_wait_that_a_device_would_show():
     reasons = [each.reason for each in runner.run(recipe("pyopencl_not_waited"), "check", [255, 100_003])]
     assert reasons == ["wait() returns before the device is done"] * 2
+
+
+@pytest.mark.parametrize("action", ["check", "measure"])
+@pytest.mark.parametrize("name", MANNERS)
+def test_bad_manners_are_named(name, action):
+    (result,) = runner.run(recipe(name), action, [255], PROBES)
+    assert result.status == Status.FAILED and not result.timings
+    assert MANNERS[name] in result.reason
+
+
+@pytest.mark.parametrize("action", ["check", "measure"])
+@pytest.mark.parametrize("name", ENDS)
+def test_an_early_end_is_told(name, action):
+    first, *_, last = runner.run(recipe(name), action, [255, 256], PROBES)
+    assert {first.status, last.status} == {Status.FAILED}
+    assert ENDS[name] in first.reason + last.reason
 
 
 # any_dtype and any_out are right as long as their input is; what compare measures is no slice.

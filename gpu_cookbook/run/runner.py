@@ -20,12 +20,13 @@ import psutil
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Probe, Result, Size, Status
-from gpu_cookbook.run import family, rules
+from gpu_cookbook.run import family, manners, rules
 from gpu_cookbook.scaling import Answer, Cost, Started
 
 START_LIMIT = 300  # seconds to import, start engines and compile before the first result
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
+LEFT_LIMIT = 10  # seconds that the processes of a recipe have to end after it
 LOOK = 1  # seconds after which a silent worker is looked at: it may have ended and left its pipe to a child
 LONGEST = 2**24  # bytes of a message: ten thousand samples of each metric are less than a tenth of that
 MOST_OUTPUT = 2**26  # bytes on standard output and error, which are kept on the disk
@@ -78,6 +79,10 @@ def run(
         return
     machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
+    fault, afterwards = watch(recipe, limit)
+    if fault:
+        yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
+        return
     wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
     left = list(sizes)
@@ -105,13 +110,27 @@ def run(
             if last:
                 yield last
             raise
-    if last and last.ok and ending:
-        last = replace(last, status=Status.FAILED, reason=f"passed, then at exit: {ending}")
+    if last and last.ok and (ending or afterwards):
+        when = "at exit" if ending else "called again and again"
+        last = replace(last, status=Status.FAILED, reason=f"passed, then {when}: {ending or afterwards}")
     if last:
         yield last
     for number, size in enumerate(left):
         reason = ending if number == 0 else f"not reached: {ending}"
         yield _with_conditions(Result.of(recipe, size, Status.FAILED, reason), recipe, device)
+
+
+def watch(recipe: catalogue.Recipe, limit: float) -> tuple[str | None, str | None]:
+    """(what the recipe leaves behind or changes, how its process ended early), each in one line, or None. The second is
+    no verdict: what ends every process of the recipe costs the results in which it does so."""
+    fault = ending = None
+    with Process({"action": "watch", "path": str(recipe.path)}) as process:
+        for message in process.messages(START_LIMIT, limit):
+            fault = fault or message.get("manners")
+            ending = ending or message.get("ending")
+        if not ending:
+            fault = fault or process.left() or process.said()
+    return fault, ending
 
 
 def _understood(line: bytes) -> dict[str, Any] | None:
@@ -152,6 +171,10 @@ def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
                 else:
                     found[kind] = message["probe"]
     return found
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text.strip()[:300])
 
 
 _running: set["Process"] = set()
@@ -250,6 +273,21 @@ class Process:
             elif buffer:
                 yield {"ending": GARBAGE}
 
+    def left(self) -> str | None:
+        """Which processes stay, in one line, although the worker has ended; None if none do."""
+        deadline = time.monotonic() + LEFT_LIMIT
+        while names := sorted({_name(each) for each in self.family()} - {""}):
+            if time.monotonic() > deadline:
+                return f"leaves processes behind: {', '.join(names)}"
+            time.sleep(0.05)
+        return None
+
+    def said(self) -> str | None:
+        """What the recipe has printed, in one line; None if nothing."""
+        with self.errors.open("rb") as errors:
+            _, _, text = errors.read(LAST_OUTPUT).decode(errors="replace").partition(manners.MARKER)
+        return f"prints: {_one_line(text)}" if text.strip() else None
+
     def _is_stopped(self) -> bool:
         with contextlib.suppress(psutil.Error):
             return psutil.Process(self.popen.pid).status() == psutil.STATUS_STOPPED
@@ -269,9 +307,8 @@ class Process:
         with self.errors.open("rb") as errors:
             errors.seek(max(0, self.errors.stat().st_size - LAST_OUTPUT))
             text = errors.read().decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        said = "".join(c if c.isprintable() else " " for c in lines[-1][:300]) if lines else ""
-        return f"ended with exit code {code}" + (f": {said}" if said else "")
+        lines = [line for line in text.splitlines() if line.strip()]
+        return f"ended with exit code {code}" + (f": {_one_line(lines[-1])}" if lines else "")
 
     def family(self) -> Iterator[psutil.Process]:
         return family.members(self.folder)
@@ -286,6 +323,13 @@ class Process:
         self.pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         _running.discard(self)
+
+
+def _name(process: psutil.Process) -> str:
+    """Its program; '' if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return process.name() if process.status() != psutil.STATUS_ZOMBIE else ""
+    return ""
 
 
 @contextlib.contextmanager

@@ -1,12 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
-with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
-``address``; or probe with ``kind``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; watch
+with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join
+with ``framework`` and ``address``; or probe with ``kind``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework}
-and {"behind": {…}}; {"ending": reason} if something other than a result failed; {"done": true} at the end.
+{…}}; for watch {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and
+{"cost": {…}}; for join {"imported": framework} and {"behind": {…}}; {"ending": reason} if something other than a
+result failed; {"done": true} at the end.
 """
 
 import time
@@ -141,27 +142,19 @@ def run(job: Mapping[str, Any], say: Say) -> None:
             say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
 
 
-class Watched(Loader):
-    """Begins to watch the recipe when its imports are done."""
-
-    def __init__(self, recipe: catalogue.Recipe, watch: manners.Watch) -> None:
-        super().__init__(recipe)
-        self.watch = watch
-
-    def imports(self) -> None:
-        super().imports()
-        self.watch.begin()
-
-
 def watch(job: Mapping[str, Any], say: Say) -> None:
     """Looks at what a recipe leaves behind or changes."""
     recipe = catalogue.read(Path(job["path"]))
     workload = catalogue.workload_module(recipe.workload)
     watching = manners.Watch(recipe)
     with contextlib.ExitStack() as engine:
-        module, _ = measure.first_result(Watched(recipe, watching), workload, engine)
+        loader = Loader(recipe)
+        loader.imports()
+        watching.begin()
+        module = loader.execute()
+        if hasattr(module, "engine"):
+            engine.enter_context(module.engine())
         watching.calls(module, workload)
-        del module
     fault = watching.end()
     if fault:
         say(manners=fault)
