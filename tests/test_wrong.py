@@ -88,6 +88,7 @@ def test_every_wrong_recipe_is_tried():
         *MANNERS,
         *ENDS,
         "pyopencl_not_waited",
+        "stops_itself",
         "crash",
         "crash_at_end",
         "dies",
@@ -196,6 +197,14 @@ def test_a_hang_is_stopped(monkeypatch):
     first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
     assert first.ok
     assert (second.status, second.reason) == ("failed", "timed out after 15 s")
+
+
+@pytest.mark.slow
+def test_a_stop_is_told(monkeypatch):
+    monkeypatch.setattr(multiply, "TIME_LIMIT", 15)
+    (result,) = runner.run(recipe("stops_itself"), "check", [255])
+    assert result.status == "failed"
+    assert result.reason == "was stopped by a signal, and timed out after 15 s"
 
 
 def test_out_of_memory_costs_one_size():

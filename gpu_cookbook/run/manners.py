@@ -34,10 +34,13 @@ from gpu_cookbook.run.check import steps
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
 CALLS = (3, 100)  # in a round: the least and the most
-SECONDS = 0.1  # of a round
+SECONDS = 0.3  # of a round, at most, unless the least number of calls takes longer
+OWN = 32  # Python objects that looking leaves behind; up to 7 were seen
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
-# Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 33, joblib 11, PyOpenCL 4.
-KEPT = {"NumPy": 0, "multiprocessing": 0, "PyTorch": 0, "Numba": 0}
+SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
+# Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 33, joblib 11, PyOpenCL 4,
+# PyTorch 1.
+KEPT = {"NumPy": 0, "multiprocessing": 0}
 KEPT_BY_OTHERS = 100
 # Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
@@ -92,15 +95,21 @@ class Watch:
             count += 1
         self.faults += listening(self.home)
         calls = int(min(CALLS[1], max(CALLS[0], SECONDS / ((time.monotonic() - start) / count))))
-        sizes = [growing()]
-        for _ in range(ROUNDS):
-            for _ in range(calls):
-                call()
-            sizes.append(growing())
         kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
         if "engine" in self.recipe.functions:
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
-        self.faults += leaks(sizes, calls, kept, least)
+        found: dict[str, float] = {}
+        for number in range(SERIES):
+            sizes = [growing()]
+            for _ in range(ROUNDS):
+                for _ in range(calls):
+                    call()
+                sizes.append(growing())
+            again = leaks(sizes, calls, kept, least)
+            found = {what: again[what] for what in again if number == 0 or what in found}
+            if not found:
+                break
+        self.faults += [f"leaks: {count:,.0f} more {what} after each call" for what, count in found.items()]
 
     def end(self) -> str | None:
         """What was noticed, in one line, after the engine was closed."""
@@ -181,14 +190,15 @@ def growing() -> dict[str, int]:
     return found
 
 
-def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, most: int) -> Iterator[str]:
-    """What grew in each round, and by enough to be kept from each call. ``kept``: the objects of a call that are the
-    framework's own affair; ``most``: the bytes of host memory in a round."""
-    least = {"Python objects": (kept + 1) * calls, "bytes of host memory": most, "bytes of device memory": LEAST}
-    for what in sizes[0]:
-        steps = [after[what] - before[what] for before, after in itertools.pairwise(sizes)]
-        if min(steps) >= least.get(what, calls):
-            yield f"leaks: {sum(steps) / len(steps) / calls:,.0f} more {what} after each call"
+def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, most: int) -> dict[str, float]:
+    """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
+    the objects of a call that are the framework's own affair; ``most``: the bytes of host memory in a round."""
+    least = {"Python objects": (kept + 1) * calls + OWN, "bytes of host memory": most, "bytes of device memory": LEAST}
+    return {
+        what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
+        for what, first in sizes[0].items()
+        if all(after[what] - before[what] >= least.get(what, calls) for before, after in itertools.pairwise(sizes))
+    }
 
 
 def listening(home: str) -> Iterator[str]:

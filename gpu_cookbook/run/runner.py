@@ -128,7 +128,9 @@ def watch(recipe: catalogue.Recipe, limit: float) -> tuple[str | None, str | Non
         for message in process.messages(START_LIMIT, limit):
             fault = fault or message.get("manners")
             ending = ending or message.get("ending")
-        if not ending:
+        if process.timed_out:
+            fault = ending  # it would again
+        elif not ending:
             fault = fault or process.left() or process.said()
     return fault, ending
 
@@ -198,6 +200,7 @@ class Process:
         self.job = job
         self.cores = cores
         self.gpus = gpus
+        self.timed_out = False
 
     def __enter__(self) -> Self:
         self.folder = tempfile.mkdtemp(dir=family.home())
@@ -241,6 +244,7 @@ class Process:
                     yield {"ending": f"printed more than {MOST_OUTPUT:,} bytes"}
                     return
                 if time.monotonic() >= deadline:
+                    self.timed_out = True
                     stopped = "was stopped by a signal, and " if self._is_stopped() else ""
                     yield {"ending": f"{stopped}timed out after {limit if measuring else first_limit} s"}
                     return

@@ -5,9 +5,9 @@ with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of eac
 with ``framework`` and ``address``; or probe with ``kind``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for watch {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and
-{"cost": {…}}; for join {"imported": framework} and {"behind": {…}}; {"ending": reason} if something other than a
-result failed; {"done": true} at the end.
+{…}}; for watch {"imported": framework}, and {"manners": fault} if there is one; for scale {"engine": {…}},
+{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
+{"ending": reason} if something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -154,6 +154,7 @@ def watch(job: Mapping[str, Any], say: Say) -> None:
         module = loader.execute()
         if hasattr(module, "engine"):
             engine.enter_context(module.engine())
+        say(imported=recipe.framework)
         watching.calls(module, workload)
     fault = watching.end()
     if fault:
