@@ -30,6 +30,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
 from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.runner import MARKER
 
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
@@ -54,7 +55,6 @@ CHANGED_BY_ENGINES = {
         "the state of random",
     ),
 }
-MARKER = "---- The recipe begins here: what follows is its own output."
 # Who opens files for writing, changes them or starts programs, as sys.audit() says; where the path is in the arguments.
 WRITING = {
     "os.mkdir": 0,

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 from packaging.markers import UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -325,7 +324,8 @@ def _found(whole: str) -> object:
     if whole in STANDARD:
         return importlib.import_module(whole)
     first, *rest = whole.split(".")
-    found: object = np if first == "numpy" else sys.modules.get(first)
+    # NumPy is imported here and not above, because gpu-cookbook list imports this module, and no framework.
+    found: object = importlib.import_module(first) if first == "numpy" else sys.modules.get(first)
     for name in rest:
         found = getattr(found, name, None)
     return found

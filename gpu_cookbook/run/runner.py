@@ -20,12 +20,13 @@ import psutil
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Probe, Result, Size, Status
-from gpu_cookbook.run import family, manners, rules
+from gpu_cookbook.run import family, rules
 from gpu_cookbook.scaling import Answer, Cost, Started
 
 START_LIMIT = 300  # seconds to import, start engines and compile before the first result
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
+MARKER = "---- The recipe begins here: what follows is its own output."
 LEFT_LIMIT = 10  # seconds that the processes of a recipe have to end after it
 LOOK = 1  # seconds after which a silent worker is looked at: it may have ended and left its pipe to a child
 LONGEST = 2**24  # bytes of a message: ten thousand samples of each metric are less than a tenth of that
@@ -289,7 +290,7 @@ class Process:
     def said(self) -> str | None:
         """What the recipe has printed, in one line; None if nothing."""
         with self.errors.open("rb") as errors:
-            _, _, text = errors.read(LAST_OUTPUT).decode(errors="replace").partition(manners.MARKER)
+            _, _, text = errors.read(LAST_OUTPUT).decode(errors="replace").partition(MARKER)
         return f"prints: {_one_line(text)}" if text.strip() else None
 
     def _is_stopped(self) -> bool:
