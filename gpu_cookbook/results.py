@@ -508,21 +508,5 @@ def metric_record(result: Result | None, metric: Metric) -> dict[str, Any]:
 
 
 def to_wire(result: Result) -> dict[str, Any]:
-    """Plain data that from_wire() reads: a worker sends it through a pipe."""
+    """Plain data: a worker sends it through a pipe, at whose other end runner.MESSAGES has its type."""
     return dataclasses.asdict(result)
-
-
-def from_wire(data: Mapping[str, Any]) -> Result:
-    parts = dict(data)
-    parts["status"] = Status(parts["status"])
-    parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
-    parts["timings"] = {Metric(name): timing_from_wire(timing) for name, timing in parts["timings"].items()}
-    parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, and a worker has only its own
-    for name, kind in (("first", FirstResult), ("rates", Rates)):
-        parts[name] = parts[name] and kind(**parts[name])
-    return Result(**parts)
-
-
-def timing_from_wire(data: Mapping[str, Any]) -> Timing:
-    samples, ci99 = tuple(data["samples"]), data["ci99"] and tuple(data["ci99"])
-    return Timing(**{**data, "samples": samples, "ci99": ci99})

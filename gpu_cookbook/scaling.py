@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Origin, Status, Timing, grouped, named, timing_from_wire
+from gpu_cookbook.results import Origin, Status, Timing, grouped, named
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
@@ -247,12 +247,6 @@ def record(row: Row) -> dict[str, Any]:
         optional |= {"machine": row.origin.machine, "commit": row.origin.commit, "date": row.origin.date}
         optional |= {"stale": row.stale, "base_stale": row.gain is not None and row.gain.base_stale}
     return data | {key: value for key, value in optional.items() if value is not None}
-
-
-def answer_from_wire(data: Mapping[str, Any]) -> Answer:
-    """What a worker sent as dataclasses.asdict()."""
-    time = data["time"] and timing_from_wire(data["time"])
-    return Answer(**{**data, "status": Status(data["status"]), "time": time})
 
 
 def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:

@@ -23,6 +23,8 @@ from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, Cost, ScaleError, complete
 from gpu_cookbook.store import commits
 from gpu_cookbook.store import scaling as store
 
+pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
+
 # ---- Pure functions, on rows that are made up.
 
 

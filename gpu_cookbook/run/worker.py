@@ -1,12 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
-with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
-``address``; or probe with ``kind``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; watch
+with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join
+with ``framework`` and ``address``; or probe with ``kind``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework}
-and {"behind": {…}}; {"ending": reason} if something other than a result failed.
+{…}}; for watch {"imported": framework}, and {"manners": fault} if there is one; for scale {"engine": {…}},
+{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
+{"ending": reason} if something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -18,9 +19,11 @@ NUMPY_IMPORT = time.perf_counter() - start
 
 import contextlib
 import ctypes
+import fcntl
 import inspect
 import json
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -33,11 +36,12 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import engines, measure, memory
+from gpu_cookbook.run import engines, manners, measure, memory
 from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 
+PR_SET_PDEATHSIG = 1
 Say = Callable[..., None]  # sends a message with these keys
 Outcome = TypeVar("Outcome", Result, scaling.Answer)
 
@@ -75,11 +79,11 @@ def attempt(work: Callable[[], Outcome], blank: Outcome) -> Outcome:
     """What ``work()`` returns; ``blank`` as failed, with the reason, if it raises."""
     try:
         return work()
-    except Exception as error:  # a recipe may raise anything; the exception is then its result
+    except BaseException as error:  # a recipe may raise anything, SystemExit as well; that is then its result
         return replace(blank, status=Status.FAILED, reason=_reason(error))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, (measure.Wrong, Unmeasurable)):
         return str(error)
     traceback.print_exc()
@@ -139,6 +143,25 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         for size in sizes:
             say(start=size)
             say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
+
+
+def watch(job: Mapping[str, Any], say: Say) -> None:
+    """Looks at what a recipe leaves behind or changes."""
+    recipe = catalogue.read(Path(job["path"]))
+    workload = catalogue.workload_module(recipe.workload)
+    watching = manners.Watch(recipe)
+    with contextlib.ExitStack() as engine:
+        loader = Loader(recipe)
+        loader.imports()
+        watching.begin()
+        module = loader.execute()
+        if hasattr(module, "engine"):
+            engine.enter_context(module.engine())
+        say(imported=recipe.framework)
+        watching.calls(module, workload)
+    fault = watching.end()
+    if fault:
+        say(manners=fault)
 
 
 def scale(job: dict[str, Any], say: Say) -> None:
@@ -220,26 +243,40 @@ def by_value(*modules: ModuleType) -> None:
 
 
 def main() -> None:
-    # PR_SET_PDEATHSIG: so that the worker does not outlive gpu-cookbook.
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # so that the worker does not outlive gpu-cookbook
     job = json.load(sys.stdin)
-    with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
+    if os.getppid() != job["parent"]:  # it ended before that
+        return
+    me = os.getpid()
+    with os.fdopen(out_of_reach(int(sys.argv[1])), "w", buffering=1) as pipe:
 
         def say(**message: Any) -> None:
-            pipe.write(json.dumps(message) + "\n")
+            if os.getpid() == me:  # and not in a process that a recipe has forked
+                pipe.write(json.dumps(message) + "\n")
 
         try:
             if job["action"] == "probe":
                 say(probe=asdict(probe(job["kind"])))
+            elif job["action"] == "watch":
+                watch(job, say)
             elif job["action"] == "scale":
                 scale(job, say)
             elif job["action"] == "join":
                 join(job, say)
             else:
                 run(job, say)
-        except Exception as error:  # outside of any result: while importing, starting an engine, or opening the device
+        except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device
             traceback.print_exc()
             say(ending=reason(error))
+        say(done=True)
+
+
+def out_of_reach(descriptor: int) -> int:
+    """The same pipe with a number that nothing gets by counting from 3; programs that are started do not inherit it."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, min(900, limit // 2))
+    os.close(descriptor)
+    return high
 
 
 if __name__ == "__main__":
