@@ -302,9 +302,8 @@ def machines_list() -> str:
     lines = []
     for machine, results in stored.results().items():
         devices = " and ".join(sorted({each.device for each in results if each.device}))
-        lines.append(
-            f"- [{markdown(machine)}](machines/{machine}.md): {markdown(devices)}, {sum(each.ok for each in results)} results"
-        )
+        link = f"[{markdown(machine)}](machines/{machine}.md)"
+        lines.append(f"- {link}: {markdown(devices)}, {sum(each.ok for each in results)} results")
     return "\n".join(
         [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )

@@ -7,8 +7,8 @@ import re
 
 SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"  # the tables' own; all others are made visible
 MOST = 2_000  # characters: nothing that a person reads in a table is longer
-# At the start of a paragraph, any punctuation but "=" may begin a heading, a list, a directive or a comment, and "1. " a
-# list. Elsewhere, GitHub makes links of bare addresses and names, and "&lt;" is a character.
+# At the start of a paragraph, any punctuation but "=" may begin a heading, a list, a directive or a comment, and "1. "
+# a list. Elsewhere, GitHub makes links of bare addresses and names, and "&lt;" is a character.
 MARKUP = re.compile(
     r"^(?P<number>\d+)(?=[.)](?:\s|$))|^[!-/:-<>-@[-`{-~]|[\\`*_~|<>\[\]{}$@]|:(?=//)|(?<=www)\.|&(?=#?\w+;)", re.ASCII
 )
