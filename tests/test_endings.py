@@ -157,9 +157,8 @@ def test_without_git_it_says_so(clone, monkeypatch):
 def test_the_clone_of_another_user_is_called_that(clone, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own variable for such tests
     _, err = invoked("tables", code=2)
-    assert re.search(
-        r"belongs to another user \(dubious ownership\).*: git config --global --add safe\.directory /", err
-    )
+    assert "belongs to another user (dubious ownership)" in err
+    assert ": git config --global --add safe.directory /" in err
     assert html_page._commit() is None or "dubious" in html_page._commit()
 
 
@@ -177,9 +176,3 @@ cli.app(["ask"])
 def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
     """That is all that nohup does."""
     assert shell(f"{before} {sys.executable} -c '{ASKS}'")[0] == f"{ignored}\n"
-
-
-def test_a_broken_file_of_asv_about_machines_is_said(clone):
-    (clone / ".asv-machine.json").write_text('{"version": 1, "a": 5, "b": []}')
-    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", code=2)
-    assert "use --machine" in err or "is not a valid machine name" in err

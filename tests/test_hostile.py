@@ -16,7 +16,6 @@ from gpu_cookbook import cli
 from gpu_cookbook.render import change, charts, html_page, scaling_charts, tables, text
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.results import Metric, Origin, Probe, Result, Status, record
-from gpu_cookbook.scaling import Row
 from gpu_cookbook.words import csv_cell, markdown, plain, substitute
 
 HOSTILE = (
@@ -84,9 +83,8 @@ def is_harmless_markdown(written):
 def results_with(name, value):
     """A comparison, one of whose results has this value as the text of that field."""
     ok, bad = result("numpy", 40_000, 1e-5, origin=BOX), without("torch", 40_000, "failed", "wrong", origin=BOX)
-    other = result(
-        "torch", 1_000_000, 2e-5, origin=BOX, timings={Metric.DEVICE: result("numpy", 1, 1e-5).timings[Metric.RESIDENT]}
-    )
+    device = {Metric.DEVICE: ok.timings[Metric.RESIDENT]}
+    other = result("torch", 1_000_000, 2e-5, origin=BOX, timings=device)
     return [replace(each, **{name: value}) for each in (ok, bad, other)]
 
 
@@ -113,9 +111,15 @@ def test_no_text_of_a_result_is_obeyed_in_any_format(name):
         is_harmless_html(html_page.as_html(found))
 
 
-@pytest.mark.parametrize("name", ["device", "framework", "reason"])
-def test_no_text_of_a_result_is_obeyed_in_a_page_with_charts(name):
-    for value in HOSTILE:
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("device", (HOSTILE[0], "".join(HOSTILE[:-1]))),
+        *(pytest.param(name, HOSTILE, marks=pytest.mark.slow) for name in ("device", "framework", "reason")),
+    ],
+)
+def test_no_text_of_a_result_is_obeyed_in_a_page_with_charts(name, values):
+    for value in values:
         results = results_with(name, value)
         is_harmless_html(html_page.comparison(results, [("Processor", plain(value))]))
         for chart in (charts.share_of_limit(results), charts.roofline(results)):
@@ -140,9 +144,6 @@ def test_what_a_worker_sends_is_plain_as_soon_as_it_is_a_result():
             texts = [each for each in vars(made).values() if isinstance(each, str)]
             assert texts and not [each for each in texts if OBEYED.search(each) or "\n" in each or len(each) > 2000]
     assert isinstance(result("numpy", 1, 1.0).status, Status)
-    assert {Row, Result, Probe, Origin} == {
-        kind for kind in (Row, Result, Probe, Origin) if hasattr(kind, "__post_init__")
-    }
 
 
 def test_what_is_printed_as_a_message_is_plain(capsys):
@@ -171,7 +172,7 @@ def test_signs_that_an_encoding_lacks_are_written_as_words():
 
 
 def test_the_charts_of_scale_take_any_text():
-    for value in HOSTILE[:12]:
+    for value in (HOSTILE[0], "".join(HOSTILE[:-1])):
         rows = [row(workers=n, time_s=1 / n, framework=value, engine=value) for n in (1, 2)]
         drawn = scaling_charts.scaling(cli_completed(rows), "core", "strong")
         is_harmless_html(html_page.figure(drawn))

@@ -299,7 +299,7 @@ class Writer:
         self.refuse_what_is_not_committed()
         self._refuse_another_installation()
         if machine_name is None:
-            machine_name = _own_name()
+            machine_name = asv_machine.Machine.get_unique_machine_name()
         if not MACHINE.fullmatch(machine_name):
             raise StoreError(
                 f"'{plain(machine_name)}' is not a valid machine name: use letters from a to z, digits, '_', '-' and"
@@ -497,16 +497,6 @@ def _root() -> Path:
         if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
             return folder
     raise StoreError("Stored results are part of a clone of GPU Cookbook: run this command inside a clone.")
-
-
-def _own_name() -> str:
-    """The name that asv knows this machine by, or else the host's."""
-    from asv import machine as asv_machine
-
-    try:
-        return asv_machine.Machine.get_unique_machine_name()
-    except Exception as error:  # whatever a broken ~/.asv-machine.json does to asv's reader
-        raise StoreError(f"asv does not know this machine's name ({_first_line(error)}): use --machine.") from None
 
 
 def _first_line(error: BaseException) -> str:
