@@ -73,7 +73,7 @@ class Store:
         for path in sorted(self.folder.glob("*/*.json")):
             try:
                 if path.name == "machine.json":
-                    door.read_file(path, "machine")
+                    door.read_file(path)
                 else:
                     results += self._read(path, known)
             except Exception as error:  # asv's reader may raise anything for a broken file: show the other files
@@ -198,7 +198,7 @@ def _stored(path: Path) -> Any:
     """What asv reads from a file of results, once it is known to be one, and one of this folder's machine."""
     from asv import results
 
-    data = door.read_file(path, "results")
+    data = door.read_file(path)
     for name, (values, params, _, _, *columns) in data["results"].items():
         there = math.prod(map(len, params))
         for column in (values, *columns[1:8]):  # without the duration and the profile
@@ -467,9 +467,8 @@ class Writer:
             self.machine.save(folder)
             stored.save(folder)
             for file in Path(folder).rglob("*.json"):
-                kind = file.stem if file.name in ("benchmarks.json", "machine.json") else "results"
                 try:
-                    door.read_file(file, kind)
+                    door.read_file(file)
                 except door.Unfit as error:
                     raise StoreError(f"{file.relative_to(folder)} could not be read again: {error}") from None
                 target = self.store.folder / file.relative_to(folder)

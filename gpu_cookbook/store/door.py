@@ -45,9 +45,9 @@ def fit(text: bytes, kind: str) -> Any:
     return data
 
 
-def read_file(path: Path, kind: str) -> Any:
-    """The content of a JSON file; Unfit if it does not fit the schema of that name."""
-    return fit(_content(path), kind)
+def read_file(path: Path) -> Any:
+    """The content of one of asv's files; Unfit if it does not fit the schema of its kind."""
+    return fit(_content(path), path.stem if path.name in ("machine.json", "benchmarks.json") else "results")
 
 
 def read_lines(path: Path, kind: str) -> tuple[list[tuple[int, Any]], list[str]]:
