@@ -10,6 +10,7 @@ from statistics import quantiles
 from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.words import plain
 
 NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
 # Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
@@ -91,6 +92,13 @@ class Timing:
         return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
 
 
+def make_plain(made: Any) -> None:
+    """Makes the texts of a new dataclass plain: a recipe's process, or a file, may have any in it."""
+    for name, value in vars(made).items():
+        if type(value) is str:  # not a Status
+            object.__setattr__(made, name, plain(value))
+
+
 @dataclass(frozen=True)
 class FirstResult:
     """Seconds from the start of a fresh process to its first result, and its parts, if known."""
@@ -135,6 +143,9 @@ class Probe:
     cache_bytes: int | None = None
     failed: str | None = None
 
+    def __post_init__(self) -> None:
+        make_plain(self)
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -146,6 +157,9 @@ class Origin:
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     def __str__(self) -> str:
         return f"{self.machine}, commit {self.commit[:8]}, {self.date}"
@@ -179,6 +193,9 @@ class Result:
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
     origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":

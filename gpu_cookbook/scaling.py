@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Origin, Status, Timing, grouped, named
+from gpu_cookbook.results import Origin, Status, Timing, grouped, make_plain, named
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
@@ -38,6 +38,9 @@ class Started:
     seconds: float  # since its imports began
     workers: int
     dashboard: str | None = None  # its address
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,9 @@ class Row:
     shared_samples: bool = False  # whether it averages the samples that the tuned lane shares
     gain: Gain | None = None  # see completed()
     origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     @property
     def ok(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_cookbook.results import Metric, Rank, Result
+from gpu_cookbook.words import csv_cell
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
 NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
@@ -91,9 +92,10 @@ def as_csv(records: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fields, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({key: csv_cell(value) for key, value in record.items()} for record in records)
     return text.getvalue()
 
 
 def as_json(data: Any) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    """In ASCII, so that it is the same in every encoding."""
+    return json.dumps(data, indent=2) + "\n"

@@ -20,8 +20,18 @@ class StoreError(OSError):
 
 
 def git(root: Path, *arguments: str) -> str:
-    """The output of git, or an empty string if it fails."""
-    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    """The output of git, or an empty string if it fails. StoreError if there is no git, or if it trusts nobody else's
+    clone."""
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except FileNotFoundError:
+        raise StoreError("Stored results belong to commits, but git is not on PATH: install it.") from None
+    if done.returncode and (advice := re.search(r"git config --global --add safe\.directory .*", done.stderr)):
+        raise StoreError(
+            f"git does not read {root}, because it belongs to another user (dubious ownership). If you trust that"
+            f" user: {advice[0].strip()}"
+        )
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -33,7 +43,10 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
 
     StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to a commit that this repository does not have ({commit[:8]})")
+        raise StoreError(
+            f"belongs to a commit that this repository does not have ({commit[:8]}). In a shallow clone, run: git fetch"
+            " --unshallow"
+        )
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
     there = [name for name in names if (root / name).exists()]
     before = _at(root, commit, there)
@@ -51,7 +64,7 @@ def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
     texts = {}
     for name in names:
         head = output.readline().split()  # an object's name, its kind and its size; or the name and "missing"
-        texts[name] = output.read(int(head[2])).decode() if len(head) == 3 else ""
+        texts[name] = output.read(int(head[2])).decode(errors="replace") if len(head) == 3 else ""
         if len(head) == 3:
             output.readline()
     return texts
