@@ -15,6 +15,7 @@ from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timi
 from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
 from gpu_cookbook.run.device import Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import error
 
 VERSION = "1"  # of the definition of the metrics: stored results of another version are not compared with these
 BUDGET = 0.3  # seconds of calls per metric
@@ -189,6 +190,11 @@ class Calls:
         if fault:
             raise Wrong(what + fault)
 
+    def error(self) -> float | None:
+        """How far the result is from the reference: see precision.error()."""
+        expected = Expected(self.workload, self.inputs, self.calls) if self.in_place else self.expected
+        return error(self.workload, expected.answer, self.download(self.result), self.inputs)
+
     def there_and_back(self) -> None:
         self.back = None  # free the previous result first, so that only one exists
         self.back = self.round_trip(*self.inputs)
@@ -222,6 +228,7 @@ def measure(
     else:
         timings[Metric.RESIDENT] = Timing.of([cold])
     calls.verify()
+    result = replace(result, error=calls.error())
 
     try:
         calls.poison()

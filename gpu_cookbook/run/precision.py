@@ -12,14 +12,14 @@ from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Size
 from gpu_cookbook.run.check import steps
 
-# The first word of a recipe's "Math:" line: how far off one rounding may be, relative to the value.
-UNITS = {"TF32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+# The first word of a recipe's "Math:" line: how far off the factors of its products may be, relative to their values.
+FACTORS = {"TF32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 SHARED = "shared_"  # functions of a workload for the recipes that average the samples that the tuned lane shares
 
 
-def unit(recipe: Recipe) -> float | None:
-    """The rounding that the recipe declares; None if it is that of the arrays' dtype."""
-    return UNITS.get(recipe.math.replace(",", " ").partition(" ")[0])
+def factors(recipe: Recipe) -> float | None:
+    """The rounding of factors that the recipe declares; None if they are those of the arrays."""
+    return FACTORS.get(recipe.math.replace(",", " ").partition(" ")[0])
 
 
 def workload_for(recipe: Recipe) -> ModuleType:
@@ -29,8 +29,8 @@ def workload_for(recipe: Recipe) -> ModuleType:
     facts = dict(vars(workload))
     if recipe.shares_samples:
         facts |= {name.removeprefix(SHARED): facts[name] for name in list(facts) if name.startswith(SHARED)}
-    if unit(recipe) and "exact_inputs" in facts:
-        facts["tolerance"] = partial(workload.tolerance, unit=unit(recipe))
+    if "exact_inputs" in facts and (rounding := factors(recipe)):
+        facts["tolerance"] = partial(workload.tolerance, factors=rounding)
         del facts["exact_inputs"]
     adapted = ModuleType(workload.__name__)
     vars(adapted).update(facts)

@@ -35,7 +35,11 @@ BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "track_device_time": Metric.DEVICE,
     "time_transfer": Metric.TRANSFER,
 }
-SCALARS = {"track_first_result": Metric.FIRST, "track_peak_device_memory": Metric.MEMORY}
+SCALARS = {
+    "track_first_result": Metric.FIRST,
+    "track_peak_device_memory": Metric.MEMORY,
+    "track_error": Metric.ERROR,
+}
 CONDITIONS = "track_conditions"
 
 
@@ -154,6 +158,7 @@ class _Parts:
             timings=self.timings,
             first=FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
             peak_memory=self.scalars.get(Metric.MEMORY),
+            error=self.scalars.get(Metric.ERROR),
         )
         return under.apply(result) if under else result
 

@@ -36,9 +36,9 @@ def reference(a, b):
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
-def tolerance(expected, a, b, unit=2.0**-24):
-    """The largest error that K products and K sums can leave, in any order, if each is rounded to within ``unit``:
-    2**-24 for float32. ‖a‖ and ‖b‖ are the lengths of the element's row and column.
+def tolerance(expected, a, b, factors=0):
+    """The largest error that K products and K sums can leave, in any order, if each is rounded to float32, to within
+    unit = 2**-24 of its value. ‖a‖ and ‖b‖ are the lengths of the element's row and column.
 
     - A few terms: (K + 2) unit ‖a‖‖b‖. No order of the sum is off by more than (K + 1) unit |a|·|b| (Higham, Accuracy
       and Stability of Numerical Algorithms, §3.1), which is at most ‖a‖‖b‖ (Cauchy and Schwarz).
@@ -51,14 +51,20 @@ def tolerance(expected, a, b, unit=2.0**-24):
     - Where the terms are not of mean 0, the sum grows steadily, to the result: K unit |result| more.
     - Numbers below 2**-126 have fewer digits: 2**-149 more for each term.
 
-    TF32 and float16 round both factors to 2**-11, which leaves an error of 4,700 × 2**-24 √K at one standard deviation,
-    bfloat16 eight times that. The largest of some thousand elements is beyond 16 × 2**-24 K for every K below a
-    million.
+    TF32 and float16 round both factors to 2**-11, which leaves an error of 5,000 unit √K (its standard deviation), and
+    bfloat16 eight times that: more than 16 unit K in some of a few hundred elements, for every K below 100,000. What
+    such a rounding costs at any K, exact_inputs() tells.
+
+    ``factors``: that both factors may be rounded to within this part of their values, as the recipe declares: eight
+    times the square root of the sum of the squares of the terms, of which one standard deviation is 0.6.
     """
     k = a.shape[1]
     if k == 0:
         return 0
-    return unit * (min(k + 2, 16) * error_scale(expected, a, b) + k * np.abs(expected)) + k * 2.0**-149
+    sums = 2.0**-24 * (min(k + 2, 16) * error_scale(expected, a, b) + k * np.abs(expected)) + k * 2.0**-149
+    if not factors:
+        return sums
+    return sums + 8 * factors * np.sqrt(np.square(a, dtype=np.float64) @ np.square(b, dtype=np.float64))
 
 
 def error_scale(expected, a, b):
