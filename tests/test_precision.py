@@ -41,7 +41,7 @@ def in_pairs(products):
 ORDERS = {
     "one by one": one_by_one,
     "backwards": lambda products: one_by_one(products[::-1]),
-    "the largest first": lambda products: one_by_one(-np.sort(-products, axis=0)),
+    "every other first": lambda products: one_by_one(np.concatenate([products[::2], products[1::2]])),
     "in blocks": in_blocks,
     "in pairs": in_pairs,
 }
@@ -61,8 +61,6 @@ def factors(k, seed=1, rows=6, columns=7):
 def test_a_float32_product_in_any_order_is_accepted(order, k):
     for seed in range(4):
         a, b = factors(k, seed)
-        if order == "the largest first" and k > 20:
-            continue  # its partial sums are no random walk: not an order in which anyone adds
         assert Expected(matmul, (a, b)).disagreement(ORDERS[order](products(a, b))) is None
 
 
