@@ -5,7 +5,8 @@ import pytest
 
 import gpu_cookbook.recipes.random_subset_mean.with_numpy as with_numpy
 from gpu_cookbook import catalogue
-from gpu_cookbook.run import distribution
+from gpu_cookbook.results import Probe, Status
+from gpu_cookbook.run import distribution, runner, scale
 from gpu_cookbook.run.distribution import ENGINE, LEVEL, MANY, ONE, PLAIN, TESTS, TWO
 from gpu_cookbook.run.precision import workload_for
 
@@ -194,3 +195,44 @@ def test_the_shared_samples_are_accepted():
 )
 def test_other_samples_are_rejected(wrong):
     assert "instead of" in others(wrong)
+
+
+# ---- As a whole recipe.
+
+
+def written(folder, technique, *changes):
+    """NumPy's recipe with changes, in a file."""
+    text = catalogue.find("random_subset_mean", "numpy").path.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "random_subset_mean").mkdir()
+    path = folder / "random_subset_mean" / f"with_{technique}.py"
+    path.write_text(text, encoding="utf-8")
+    return catalogue.read(path)
+
+
+@pytest.mark.parametrize(
+    ("technique", "change", "reason"),
+    [
+        (
+            "uniform",
+            ("rng.normal(10, 1, shape)", "rng.uniform(10 - 3**0.5, 10 + 3**0.5, shape)"),
+            "another distribution",
+        ),
+        ("chunk", ("[seed, row, column]", "seed"), "a sample twice"),
+        ("unshared_tuned", ("total = 0.0", "total = 0.0"), "instead of"),
+    ],
+)
+def test_check_and_compare_reject(tmp_path, technique, change, reason):
+    recipe = written(tmp_path, technique, change)
+    *_, last = runner.run(recipe, "check", list(WORKLOAD.EDGE_SIZES))
+    assert last.status == Status.FAILED and reason in last.reason
+    (result,) = runner.run(recipe, "measure", [400], {"host": Probe("this CPU", 1e9, 0)})
+    assert result.status == Status.FAILED and reason in result.reason and not result.timings
+
+
+def test_scale_rejects_a_tuned_recipe_before_it_is_timed(tmp_path):
+    recipe = written(tmp_path, "unshared_tuned", ("total = 0.0", "total = 0.0"))
+    (row, *_) = scale.measure(scale.Run(recipe, 1), scale.Work(400))
+    assert row.status == Status.FAILED and row.reason.startswith("before it was timed: 1×3 in chunks of 2, seed 0: ")
