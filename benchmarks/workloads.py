@@ -15,6 +15,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Metric, Size
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.run.worker import device_of
 from gpu_cookbook.store import conditions
 
@@ -55,7 +56,7 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, 
     engine = ExitStack()
     if hasattr(module, "engine"):
         engine.enter_context(module.engine())
-    facts = catalogue.workload_module(workload)
+    facts = workload_for(recipe)
     too_large = measure.does_not_fit(facts, size, device_of(recipe, module, facts))
     if too_large:
         raise NotImplementedError(too_large)
@@ -91,7 +92,7 @@ def _measured(workload: str, technique: str, size: Size, metric: Metric) -> floa
         raise RuntimeError(result.reason)
     value = result.value(metric)
     if value is None:
-        raise SkipNotImplemented(result.reason or result.no_device_time or "no NVIDIA GPU is involved")
+        raise SkipNotImplemented(result.reason or result.no_device_time or "does not apply")
     return value
 
 
@@ -122,6 +123,9 @@ def _suite(workload: str) -> type:
         def track_peak_device_memory(self, technique, size):
             return _measured(workload, technique, size, Metric.MEMORY)
 
+        def track_error(self, technique, size):
+            return _measured(workload, technique, size, Metric.ERROR)
+
         def track_conditions(self, technique, size):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
             recipe = _recipe(workload, technique, size)
@@ -146,10 +150,11 @@ def _suite(workload: str) -> type:
             time_prepared.setup = ready_to_replay
             del ready_to_replay
 
-        for track in (track_device_time, track_first_result, track_peak_device_memory, track_conditions):
+        for track in (track_device_time, track_first_result, track_peak_device_memory, track_error, track_conditions):
             track.setup = runs_here
         track_device_time.unit = track_first_result.unit = "seconds"
         track_peak_device_memory.unit = "bytes"
+        track_error.unit = "relative"
         track_first_result.params = (techniques,)
         track_first_result.param_names = ("technique",)
 

@@ -99,9 +99,11 @@ def publish(folder):
         listed = f"{conf.results_dir}/benchmarks.json"
         if not Path(listed).exists():
             sys.exit("There is nothing to publish: results/benchmarks.json, asv's list of the suite, is missing.")
-        # The number that identifies a result's conditions is not a metric: neither a line nor a regression of it means
-        # anything.
-        kept = {k: v for k, v in util.load_json(listed).items() if not k.endswith(".track_conditions")}
+        # The number that identifies a result's conditions is not a metric, and a larger error within the tolerance is
+        # no regression: lines of them would mean nothing.
+        kept = {
+            k: v for k, v in util.load_json(listed).items() if not k.endswith((".track_conditions", ".track_error"))
+        }
         util.write_json(listed, kept)
         history = set(repo.get_repo(conf).get_branch_commits(conf.branches[0]))
         stored = {result.commit_hash for result in results.iter_results(conf.results_dir)}

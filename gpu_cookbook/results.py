@@ -39,6 +39,7 @@ class Metric(enum.StrEnum):
     FIRST = "first result"
     MEMORY = "memory"
     BANDWIDTH = "bandwidth"
+    ERROR = "error"
 
 
 TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
@@ -47,11 +48,14 @@ UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
     Metric.MEMORY: "bytes",
     Metric.BANDWIDTH: "gb_per_s",
+    Metric.ERROR: "relative",
 }
+UNRANKED = (Metric.ERROR,)  # it says what a recipe's arithmetic is, not which recipe is better
 KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in a record
     Metric.FIRST: "first_result_s",
     Metric.MEMORY: "peak_device_memory_bytes",
     Metric.BANDWIDTH: "bandwidth_gb_per_s",
+    Metric.ERROR: "error_relative",
 }
 
 Size = int | tuple[int, ...]
@@ -189,6 +193,7 @@ class Result:
     no_device_time: str | None = None  # why there is none
     first: FirstResult | None = None
     peak_memory: float | None = None  # bytes
+    error: float | None = None  # the largest of an element, relative to the workload's error_scale()
     rates: Rates | None = None  # see judged()
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
@@ -264,6 +269,8 @@ class Result:
             return self.first.total if self.first else None
         if metric == Metric.MEMORY:
             return self.peak_memory
+        if metric == Metric.ERROR:
+            return self.error
         return self.rates.bandwidth if metric == Metric.BANDWIDTH and self.rates else None
 
     def noisy(self, metric: Metric) -> bool:
@@ -394,6 +401,8 @@ class Rank(enum.StrEnum):
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     """{technique: its rank} among the results of one workload and size, ranked separately for each lane."""
+    if metric in UNRANKED:
+        return {}
     results = list(results)
     lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
     several = len({each.lane for each in results}) > 1
@@ -460,6 +469,7 @@ def record(result: Result) -> dict[str, Any]:
     optional = {
         "device_reason": result.no_device_time,
         KEYS[Metric.MEMORY]: result.peak_memory,
+        KEYS[Metric.ERROR]: result.error,
         "device_copy_bandwidth_gb_per_s": result.copy_bandwidth,
         "device_cache_bytes": result.cache_bytes,
         "operations_g_per_s": result.rates and result.rates.operations,

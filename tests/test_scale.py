@@ -78,25 +78,50 @@ def statuses(rows):
     return [each.status for each in judged(rows)]
 
 
+UNKNOWN = {"rows": 4_001}  # an array of which no mean is stored
+
+
 def test_a_tuned_row_that_disagrees_is_failed_and_says_both_values():
-    rows = [row(TUNED[0]), row(TUNED[1], mean=11 + 1e-9), row(TUNED[2])]
+    rows = [row(TUNED[0], **UNKNOWN), row(TUNED[1], mean=11 + 1e-9, **UNKNOWN), row(TUNED[2], **UNKNOWN)]
     assert statuses(rows) == ["ok", "failed", "ok"]
     assert repr(11 + 1e-9) in judged(rows)[1].reason and "11.0" in judged(rows)[1].reason
 
 
 def test_where_none_is_of_more_than_half_all_tuned_rows_are_failed():
-    rows = judged([row(TUNED[0]), row(TUNED[1], mean=12.0)])
+    rows = judged([row(TUNED[0], **UNKNOWN), row(TUNED[1], mean=12.0, **UNKNOWN)])
     assert {each.status for each in rows} == {"failed"}
     assert all("11.0" in each.reason and "12.0" in each.reason for each in rows)
 
 
-def test_tuned_rows_may_differ_by_their_last_digits():
-    assert set(statuses([row(TUNED[0]), row(TUNED[1], mean=11 + 5e-12), row(TUNED[2])])) == {"ok"}
+@pytest.mark.parametrize("array", [{}, UNKNOWN])
+def test_tuned_rows_may_differ_by_their_last_digits(array):
+    mean = row(TUNED[0], **array).mean
+    rows = [row(TUNED[0], **array), row(TUNED[1], mean=mean + 5e-12, **array), row(TUNED[2], **array)]
+    assert set(statuses(rows)) == {"ok"}
+
+
+def test_two_wrong_tuned_rows_do_not_outvote_the_right_one():
+    right = row(TUNED[0])
+    rows = [right, row(TUNED[1], mean=11.1), row(TUNED[2], mean=11.1)]
+    assert statuses(rows) == ["ok", "failed", "failed"]
+    assert f"the mean is 11.1, but that of the samples of this lane is {right.mean!r}" == judged(rows)[1].reason
+
+
+def test_a_wrong_tuned_row_alone_is_failed():
+    assert statuses([row(TUNED[1], mean=11.0)]) == ["failed"]
+
+
+def test_what_was_not_compared_with_a_reference_says_so():
+    (words,) = text_of([row(TUNED[0], **UNKNOWN)])
+    assert words.endswith("mean not compared with a reference")
+    assert record(row(TUNED[0], **UNKNOWN))["compared_with_reference"] is False
+    assert "compared" not in " ".join([*text_of([row(TUNED[0])]), *text_of([row()])])
+    assert "compared_with_reference" not in record(row(TUNED[0]))
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"technique": "ray", "shared_samples": False}, {"shared_samples": False}, {"rows": 8000}, {"columns": 9}],
+    [{"technique": "ray", "shared_samples": False}, {"shared_samples": False}, {"rows": 4_001}, {"columns": 4_001}],
 )
 def test_other_samples_may_have_another_mean(other):
     rows = [row(TUNED[0]), row(TUNED[0], workers=2), row(**{"technique": TUNED[1], "mean": 11.1} | other)]
@@ -553,9 +578,9 @@ def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unch
 
 
 def test_a_mean_that_was_mended_is_no_longer_against_the_others(tmp_path, unchanged):
-    keep(tmp_path, "m", [row(TUNED[0]), row(TUNED[1], mean=11.1)])
+    keep(tmp_path, "m", [row(TUNED[0], **UNKNOWN), row(TUNED[1], mean=11.1, **UNKNOWN)])
     assert {each.status for each in store.kept_of(tmp_path, "m")[0]} == {"failed"}
-    keep(tmp_path, "m", [row(TUNED[1])])
+    keep(tmp_path, "m", [row(TUNED[1], **UNKNOWN)])
     assert {each.status for each in store.kept_of(tmp_path, "m")[0]} == {"ok"}
 
 

@@ -195,6 +195,7 @@ def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     assert 0 < numpy.value(Metric.RESIDENT) < numpy.value(Metric.FIRST)
     assert numpy.timings[Metric.RESIDENT].count >= 10
     assert Metric.DEVICE not in numpy.timings
+    assert numpy.error == 0
     assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
 
 
@@ -204,7 +205,7 @@ def test_the_suite_has_every_recipe(clone):
         technique, sizes = benchmarks[f"workloads.{workload}.time_resident"]["params"]
         assert technique == [repr(r.technique) for r in catalogue.choose([workload])]
         assert sizes == [repr(size) for size in catalogue.workload_module(workload).SIZES]
-    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "unit"}
+    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "relative", "unit"}
 
 
 def add_one(technique):
@@ -352,6 +353,7 @@ def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
         add(writer, technique, 40_000)
     for file, old, new in (
         ("recipes/multiply/__init__.py", "EDGE_SIZES = (", "EDGE_SIZES = (3, "),
+        ("recipes/multiply/__init__.py", "    return 0\n", "    return 1e-9 * np.abs(expected)\n"),
         ("recipes/multiply/with_numpy.py", '"""Multiply', '"""As fast as it was: multiply'),
         ("recipes/multiply/with_torch.py", "return torch.mul(a, b", "return torch.mul(b, a"),
         ("kernels/multiply.cu", "//", "// words\n// and more:"),

@@ -48,7 +48,9 @@ def short(size: float) -> str:
 
 
 def value(metric: Metric, number: float) -> str:
-    """The value of a metric as text: a time, GiB, or GB/s without the unit."""
+    """The value of a metric as text: a time, GiB, GB/s without the unit, or a fraction such as 1.2e-07."""
+    if metric == Metric.ERROR:
+        return f"{number:.1e}" if number else "0"
     if metric == Metric.MEMORY:
         return f"{digits(number / 2**30)} GiB"
     return digits(number) if metric == Metric.BANDWIDTH else seconds(number)

@@ -16,6 +16,7 @@ from gpu_cookbook.run import memory
 from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
 from gpu_cookbook.run.device import Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import error
 
 # Of the definition of the metrics. Stored results of an older version are shown as stale.
 VERSION = "2"
@@ -259,6 +260,11 @@ class Calls:
             if turn.result is not None:
                 self.verify(turn)
 
+    def error(self) -> float | None:
+        """How far the last result is from the reference: see precision.error()."""
+        expected = self.expectation(self.now)
+        return error(self.workload, expected.answer, self.download(self.now.result), expected.inputs)
+
     def late(self, device: Device) -> bool:
         """Whether wait() returns before the device is done with a call on values that no call has seen."""
 
@@ -307,6 +313,7 @@ def measure(
     else:
         calls.verify_all()
         timings[Metric.RESIDENT] = Timing.of([cold])
+    result = replace(result, error=calls.error())
 
     try:
         measured = own(timings[Metric.RESIDENT])

@@ -36,10 +36,11 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import engines, manners, measure, memory
+from gpu_cookbook.run import distribution, engines, manners, measure, memory
 from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import inexact, workload_for
 
 PR_SET_PDEATHSIG = 1
 Say = Callable[..., None]  # sends a message with these keys
@@ -99,7 +100,7 @@ def probe(kind: str) -> Probe:
 def run(job: Mapping[str, Any], say: Say) -> None:
     """Checks or measures a recipe at each size."""
     recipe = catalogue.read(Path(job["path"]))
-    workload = catalogue.workload_module(recipe.workload)
+    workload = workload_for(recipe)
     checking = job["action"] == "check"
     sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
     probes = {kind: Probe(**each) for kind, each in (job["probes"] or {}).items()}
@@ -113,9 +114,11 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         say(device=device.name)
 
         def checked(size: Size) -> Result:
-            fault = check_size(module, workload, size, device)
+            fault = check_size(module, workload, size, device) or inexact(module, workload, size)
             if not fault and size == workload.EDGE_SIZES[-1]:
                 fault = check_refusals(module, workload) or check_often(module, workload)
+                if not fault and recipe.workload == scaling.WORKLOAD:
+                    fault = distribution.fault(recipe, module, workload)
             if fault:
                 raise measure.Wrong(fault)
             return blank(size)
@@ -167,7 +170,7 @@ def watch(job: Mapping[str, Any], say: Say) -> None:
 def scale(job: dict[str, Any], say: Say) -> None:
     """Times a recipe of random_subset_mean for each problem, until its mean is on the host."""
     recipe = catalogue.read(Path(job["path"]))
-    workload = catalogue.workload_module(recipe.workload)
+    workload = workload_for(recipe)
     address = job["address"]
     start = time.perf_counter()
     loader = Loader(recipe)
@@ -214,6 +217,10 @@ def scale(job: dict[str, Any], say: Say) -> None:
 
         for _ in range(engines.warm_up(recipe, workers)):
             answer(2 * workers, 2, 1)
+        if recipe.shares_samples and (fault := distribution.fault(recipe, module, workload)):
+            for _ in job["problems"]:
+                say(answer=asdict(scaling.Answer(Status.FAILED, f"before it was timed: {fault}")))
+            return
         for problem in job["problems"]:
             say(answer=asdict(attempt(partial(measured, problem), scaling.Answer())))
         cost = engines.cost(recipe, module, workers)

@@ -37,7 +37,11 @@ BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "track_device_time": Metric.DEVICE,
     "time_transfer": Metric.TRANSFER,
 }
-SCALARS = {"track_first_result": Metric.FIRST, "track_peak_device_memory": Metric.MEMORY}
+SCALARS = {
+    "track_first_result": Metric.FIRST,
+    "track_peak_device_memory": Metric.MEMORY,
+    "track_error": Metric.ERROR,
+}
 CONDITIONS = "track_conditions"
 KNOWN = {*BENCHMARKS, *SCALARS, CONDITIONS}
 MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
@@ -171,6 +175,7 @@ class _Parts:
             timings=self.timings,
             first=FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
             peak_memory=self.scalars.get(Metric.MEMORY),
+            error=self.scalars.get(Metric.ERROR),
         )
         return under.apply(result) if under else result
 
