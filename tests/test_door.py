@@ -205,6 +205,19 @@ def test_what_is_no_file_of_results_is_named_and_the_rest_is_shown(two, content,
     assert words in complaints[-1] and len(complaints) == 1 + bool(content.strip())
 
 
+@pytest.mark.parametrize("column", [0, 7, 8], ids=["value", "first quartile", "third quartile"])
+@pytest.mark.parametrize("benchmark", ["track_peak_device_memory", "time_resident", "track_first_result"])
+def test_nothing_that_is_shown_is_infinite(two, benchmark, column):
+    (path,) = (two / "bad").glob("*-existing*.json")
+    data = json.loads(path.read_text())
+    columns = data["results"][f"workloads.multiply.{benchmark}"]
+    columns += [None] * (9 - len(columns))
+    columns[column] = [math.inf] * len(columns[0])
+    path.write_text(json.dumps(data))
+    results, (complaint,) = asv_files.Store().load()
+    assert len(results) == 3 and f'{benchmark}\'][{column}][0]: "Infinity"' in complaint
+
+
 def test_what_is_no_regular_file_is_not_waited_for(two):
     os.mkfifo(two / "bad" / "pipe.json")
     (two / "bad" / "folder.json").mkdir()
