@@ -10,7 +10,6 @@ import itertools
 import locale
 import logging
 import os
-import random
 import resource
 import signal
 import sys
@@ -35,26 +34,24 @@ from gpu_cookbook.run.runner import MARKER
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
 CALLS = (3, 100)  # in a round: the least and the most
-SECONDS = 0.3  # of a round, at most, unless the least number of calls takes longer
+SECONDS = 0.1  # of a round, at most, unless the least number of calls takes longer
 OWN = 32  # Python objects that looking leaves behind; up to 7 were seen
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
+VARIABLE = "the environment variable "
 SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
-# Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 33, joblib 11, PyOpenCL 4,
-# PyTorch 1.
-KEPT = {"NumPy": 0, "multiprocessing": 0}
+# Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
+# 151, joblib 21, PyOpenCL 4, PyTorch 1.
+KEPT = {"NumPy": 0, "multiprocessing": 0, "Dask": 1_000}
 KEPT_BY_OTHERS = 100
 # Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
-# What the engines of these frameworks leave changed, whatever a recipe does: how the settings' names begin.
-CHANGED_BY_ENGINES = {
-    "Dask": ("the environment variable ", "the filters of warnings", "the state of random"),
-    "Ray": (
-        "the environment variable RAY_",
-        "the environment variable PYTHONBREAKPOINT",
-        "the handler of SIGTERM",
-        "the state of random",
-    ),
+# What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
+CHANGED_BY_FRAMEWORKS = {
+    "Dask": ("the environment variable ",),
+    "PyTorch": ("the environment variable TRITON_", "the environment variable TORCH"),
+    "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
 }
+WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
 # Who opens files for writing, changes them or starts programs, as sys.audit() says; where the path is in the arguments.
 WRITING = {
     "os.mkdir": 0,
@@ -78,7 +75,9 @@ class Watch:
 
     def begin(self) -> None:
         """Called after the imports, because what a framework does at its import is its own affair."""
-        self.places = (self.home, tempfile.gettempdir(), "/dev", "/proc", "/sys/fs/cgroup")
+        own = WRITTEN_BY_FRAMEWORKS.get(self.recipe.framework, ())
+        self.places = (self.home, tempfile.gettempdir(), "/dev", "/proc", "/sys/fs/cgroup", *own)
+        warnings.simplefilter("ignore")  # a framework's warnings are no output of the recipe, which cannot warn itself
         sys.addaudithook(self._audit)
         self._cores, os.cpu_count = os.cpu_count, self._cpu_count
         self.settings = settings()
@@ -93,6 +92,8 @@ class Watch:
         while count < 3 or time.monotonic() - start < WARM_UP:
             call()
             count += 1
+            if count == 1:  # what was not there before, such as a context, has no value to go back to
+                self.settings = {k: v for k, v in settings().items() if not k.startswith(VARIABLE)} | self.settings
         self.faults += listening(self.home)
         calls = int(min(CALLS[1], max(CALLS[0], SECONDS / ((time.monotonic() - start) / count))))
         kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
@@ -110,13 +111,16 @@ class Watch:
             if not found:
                 break
         self.faults += [f"leaks: {count:,.0f} more {what} after each call" for what, count in found.items()]
+        if "engine" in self.recipe.functions:  # what an engine says while it is closed is its own affair
+            flush()
+            os.write(2, f"{MARKER}\n".encode())
 
     def end(self) -> str | None:
         """What was noticed, in one line, after the engine was closed."""
         self.begun = False
         os.cpu_count = self._cores
         changed = differences(self.settings, settings())
-        own = CHANGED_BY_ENGINES.get(self.recipe.framework, ()) if "engine" in self.recipe.functions else ()
+        own = CHANGED_BY_FRAMEWORKS.get(self.recipe.framework, ())
         self.faults += [f"changes {what}" for what in changed if not what.startswith(own)]
         flush()
         return "; ".join(dict.fromkeys(self.faults)) or None
@@ -232,28 +236,25 @@ def differences(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any
 
 
 def settings() -> dict[str, Any]:
-    """The settings of this process and of the devices and frameworks that it uses, by their names."""
+    """The settings of this process and of the devices and frameworks that it uses, by their names. Those of modules
+    that the rules let no recipe import are not among them: frameworks change them, such as the filters of warnings."""
     libc = ctypes.CDLL(None)
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     tiny = np.float64(2.2250738585072014e-308)
     context = decimal.getcontext()
-    found: dict[str, Any] = {f"the environment variable {name}": value for name, value in os.environ.items()}
+    found: dict[str, Any] = {VARIABLE + name: value for name, value in os.environ.items()}
     found |= {f"the handler of {each.name}": signal.getsignal(each) for each in signal.Signals}
     found |= {
         "the current folder": Path.cwd(),
         "the umask": next(line for line in status.splitlines() if line.startswith("Umask")),
         "the locale": locale.setlocale(locale.LC_ALL),
-        "the filters of warnings": [tuple(map(str, each)) for each in warnings.filters],
         "NumPy's handling of errors (np.seterr)": (np.geterr(), np.geterrcall()),
         "NumPy's print options": repr(np.get_printoptions()),
         "NumPy's buffer size": np.getbufsize(),
         "NumPy's global random state": _hash(np.random.get_state()),  # noqa: NPY002 - this very state
-        "the state of random": _hash(random.getstate()),
-        "sys.path": list(sys.path),
         "sys.stdout": id(sys.stdout),
         "sys.stderr": id(sys.stderr),
         "sys.excepthook": sys.excepthook,
-        "the recursion limit": sys.getrecursionlimit(),
         "the switch interval": sys.getswitchinterval(),
         "garbage collection": (gc.isenabled(), gc.get_threshold()),
         "the decimal context": (context.prec, context.rounding, context.Emin, context.Emax, context.traps),

@@ -290,7 +290,7 @@ class Process:
     def said(self) -> str | None:
         """What the recipe has printed, in one line; None if nothing."""
         with self.errors.open("rb") as errors:
-            _, _, text = errors.read(LAST_OUTPUT).decode(errors="replace").partition(MARKER)
+            _, text, *_ = (errors.read(LAST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
         return f"prints: {_one_line(text)}" if text.strip() else None
 
     def _is_stopped(self) -> bool:
