@@ -31,7 +31,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
 
     outcome = Outcome()
     known: dict[Recipe, list[Result]] = {}
-    with ThreadPoolExecutor(max(1, 3 * len(os.sched_getaffinity(0)) // 4)) as pool:
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
         futures = {pool.submit(one, recipe): recipe for recipe in recipes}
         try:
             for future in as_completed(futures):
