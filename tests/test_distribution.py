@@ -220,7 +220,7 @@ def written(folder, technique, *changes):
             ("rng.normal(10, 1, shape)", "rng.uniform(10 - 3**0.5, 10 + 3**0.5, shape)"),
             "another distribution",
         ),
-        ("chunk", ("[seed, row, column]", "seed"), "a sample twice"),
+        ("chunk", ("[seed, row, column]", "seed"), "instead of"),
         ("unshared_tuned", ("total = 0.0", "total = 0.0"), "instead of"),
     ],
 )

@@ -17,6 +17,7 @@ from gpu_cookbook.run.worker import Loader
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}
+QUICK = ("numpy", "pyopencl")  # techniques whose complete check is not left to the slow tests
 EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
 
 
@@ -45,7 +46,7 @@ def test_a_tuned_recipe_is_short_enough_to_be_pasted():
     assert long == ["torch_distributed_tuned"]
 
 
-@pytest.mark.parametrize("recipe", recipes(slow=starts_slowly))
+@pytest.mark.parametrize("recipe", recipes(slow=lambda recipe: recipe.technique not in QUICK))
 def test_right_at_edge_sizes_layouts_and_values(recipe):
     sizes = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
     results = list(runner.run(recipe, "check", sizes))

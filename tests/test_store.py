@@ -138,9 +138,12 @@ def test_what_no_device_can_do_is_refused_when_asv_ran_it_too(clone):
     assert found.status == "refused" and "more than this device can do" in found.reason
 
 
-def test_metrics_of_another_meaning_are_not_shown(clone, monkeypatch):
-    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
-    monkeypatch.setattr(measure, "VERSION", "another")
+def test_metrics_of_another_meaning_are_stale_or_not_shown(clone, monkeypatch):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    monkeypatch.setattr(measure, "VERSION", "newer")
+    assert [each.stale for each in stored().values()] == [True] and writer.done() == {}
+    monkeypatch.setattr(measure, "VERSIONS", ("newer",))
     assert stored() == {}
 
 

@@ -90,6 +90,8 @@ ENDS = {
     "forges": "wrote something else into the pipe through which gpu-cookbook gets results",
     "closes_descriptors": "OSError: [Errno 9] Bad file descriptor",
 }
+# One of each way in which compare finds what is wrong; the others are slow together.
+QUICK = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then", "any_out")
 PROBES = {"host": Probe("this CPU", 1e9, 0)}
 
 
@@ -114,8 +116,14 @@ def test_every_wrong_recipe_is_tried():
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
 
 
+@pytest.fixture
+def unwatched(monkeypatch):
+    """Manners are left aside: what remembers results leaks, too."""
+    monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
+
+
 @pytest.mark.parametrize("name", REASONS)
-def test_check_rejects(name):
+def test_check_rejects(name, unwatched):
     results = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
     assert len(results) == len(multiply.EDGE_SIZES)
     bad = [each for each in results if each.status == Status.FAILED]
@@ -124,7 +132,7 @@ def test_check_rejects(name):
 
 
 @pytest.mark.parametrize("name", NOT_WAITED)
-def test_check_rejects_a_wait_that_a_device_would_show(name):
+def test_check_rejects_a_wait_that_a_device_would_show(name, unwatched):
     """Its memory may be seen to be wrong before that."""
     for each in runner.run(recipe(name), "check", [255, 100_003]):
         assert re.search(r"wait\(\) returns before the device is done|elements are wrong", each.reason)
@@ -148,8 +156,10 @@ def test_an_early_end_is_told(name, action):
     assert ENDS[name] in first.reason + last.reason
 
 
-@pytest.mark.parametrize("name", sorted(REASONS))
-def test_compare_measures_nothing_wrong(name):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in sorted(REASONS)]
+)
+def test_compare_measures_nothing_wrong(name, unwatched):
     (result,) = runner.run(recipe(name), "measure", [1000], PROBES)
     assert result.status == Status.FAILED and not result.timings
 
