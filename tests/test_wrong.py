@@ -177,7 +177,7 @@ def test_a_crash_at_the_end_costs_the_last_result():
     assert last.reason == "passed, then at exit: crashed: SIGABRT"
 
 
-def test_an_interrupt_keeps_the_last_result(monkeypatch):
+def test_an_interrupt_keeps_the_last_result(monkeypatch, unwatched):
     def interrupted(*_):
         yield {"result": Result.of(recipe("crash"), 255, Status.OK)}
         raise KeyboardInterrupt
