@@ -191,7 +191,9 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     kept: list[tuple[Any, np.ndarray]] = []  # each result of round_trip, and a copy of it
     for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
         special = getattr(workload, "special_inputs", lambda size, seed: ())(size, seed)
-        for description, inputs in (*variants(workload.inputs(size, seed)), *special):
+        plain = workload.inputs(size, seed)
+        large = any(x.size > MOST for x in plain if isinstance(x, np.ndarray))  # only there for what large sums lose
+        for description, inputs in [("", plain)] if large else (*variants(plain), *special):
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is intended
                 expected = Expected(workload, before, flush=flushes(module))

@@ -37,7 +37,6 @@ CALLS = (3, 100)  # in a round: the least and the most
 SECONDS = 0.1  # of a round, at most, unless the least number of calls takes longer
 OWN = 32  # Python objects that looking leaves behind; up to 7 were seen
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
-VARIABLE = "the environment variable "
 SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
 # Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
 # 151, joblib 21, PyOpenCL 4, PyTorch 1.
@@ -45,10 +44,11 @@ KEPT = {"NumPy": 0, "multiprocessing": 0, "Dask": 1_000}
 KEPT_BY_OTHERS = 100
 # Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
+VARIABLE = "the environment variable "
 # What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
 CHANGED_BY_FRAMEWORKS = {
-    "Dask": ("the environment variable ",),
-    "PyTorch": ("the environment variable TRITON_", "the environment variable TORCH"),
+    "Dask": (VARIABLE,),
+    "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
     "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
 }
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
