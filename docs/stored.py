@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from functools import cache
 
 from sphinx.errors import SphinxError
-from sphinx.util import logging
 
 from gpu_cookbook import results as typed
 from gpu_cookbook import scaling
@@ -30,17 +29,12 @@ class NotStored(SphinxError):
     category = "Stored results"
 
 
-def complain(complaints: Iterable[str]) -> None:
-    """A warning for each, which fails the build; everything else is shown."""
-    for complaint in complaints:
-        logging.getLogger(__name__).warning(complaint)
-
-
 @cache
 def results() -> dict[str, list[Result]]:
     """{machine: the newest results of each workload}, machines with a GPU first."""
     found, complaints = asv_files.Store().load()
-    complain(complaints)
+    if complaints:
+        raise NotStored(f"{complaints[0]}. In a shallow clone, run: git fetch --unshallow")
     found, _ = asv_files.select(found)
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))
@@ -93,16 +87,12 @@ def best(workload: str, lane: str, size: int) -> list[Result]:
 @cache
 def scaled() -> list[Row]:
     """The rows of GPUS_MACHINE."""
-    rows, complaints = kept.kept_of(asv_files.Store().folder, GPUS_MACHINE)
-    complain(complaints)
-    return rows
+    return kept.kept_of(asv_files.Store().folder, GPUS_MACHINE)
 
 
-@cache
 def scaled_runs() -> list[kept.Kept]:
     """The stored runs of GPUS_MACHINE, the newest last."""
-    runs, _ = kept.kept(asv_files.Store().folder)
-    return [run for run in runs if run.origin.machine == GPUS_MACHINE]
+    return [run for run in kept.kept(asv_files.Store().folder) if run.origin.machine == GPUS_MACHINE]
 
 
 def scaled_row(words: str) -> Row:
