@@ -142,7 +142,7 @@ class Origin:
 
     machine: str
     commit: str
-    environment: str  # asv's name for it, which contains ours
+    environment: str  # asv's name for it, which ends in ours unless that is the main one
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since

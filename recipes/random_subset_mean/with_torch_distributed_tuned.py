@@ -27,7 +27,7 @@ BLOCKS, THREADS = 2**16, 128  # at most; below that, one block per row: the last
 GPUS = cp.cuda.runtime.getDeviceCount()
 
 add_subset = cp.RawKernel(KERNEL, "add_subset")
-pipes, job = [], None  # to and of the processes, one per GPU
+pipes, job = [], None  # a pipe to the process of each GPU, and what looks after all of them
 
 
 @contextmanager
