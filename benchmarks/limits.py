@@ -25,7 +25,7 @@ import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console
+from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
 from gpu_cookbook.results import Metric, of_one_environment
@@ -34,7 +34,7 @@ from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import asv_files as store
-from gpu_cookbook.store import commits, journal
+from gpu_cookbook.store import commits, door, journal
 from gpu_cookbook.store.commits import StoreError
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
@@ -333,11 +333,13 @@ def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, 
     return tables.Entry(what), named, *map(tables.Entry, others)
 
 
-def kept_tables() -> tuple[tables.Table, tables.Table]:
-    """The last stored table, and the ladders of that machine. StoreError if nothing is stored."""
-    lines = journal.read(FILE)
+def kept_tables() -> tuple[tuple[tables.Table, tables.Table], list[str]]:
+    """The last stored table, and the ladders of that machine; and what is wrong with each line that cannot be used.
+    StoreError if nothing is stored."""
+    lines, complaints = door.read_lines(FILE, "limits")
     if not lines:
-        raise StoreError(f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME")
+        nothing = f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME"
+        raise StoreError("\n".join([*complaints, nothing]))
     _, kept = lines[-1]
     measured = (
         f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
@@ -346,10 +348,11 @@ def kept_tables() -> tuple[tables.Table, tables.Table]:
     changed = commits.changed_since(store.Store().root, kept["commit"])
     reached = [entries(row, changed) for row in kept["rows"] if is_there(row)]
     head = ("ladder", "step", "what it is", "time", "gain")
-    return (
+    found = (
         table("Tuned recipes and their targets", HEADINGS, "llrlrrl", reached, measured),
         table("Ladders", head, "lllrr", (step.entries for step in ladders(kept["machine"]))),
     )
+    return found, complaints
 
 
 @dataclass(frozen=True)
@@ -398,10 +401,11 @@ def main(
     """Measure what this machine can do, and how close the tuned recipes come to it."""
     if stored:
         try:
-            print(text.as_markdown(kept_tables()), end="")
+            found, complaints = kept_tables()
         except StoreError as error:
-            print(error, file=sys.stderr)
-            raise typer.Exit(2) from None
+            fail(str(error))
+        print(text.as_markdown(found), end="")
+        complain(complaints)
         return
     if not machine.gpus():
         print("The limits are those of an NVIDIA GPU, but this machine has none.", file=sys.stderr)

@@ -15,6 +15,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Metric, Size
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.run.worker import device_of
 from gpu_cookbook.store import conditions
 
@@ -36,13 +37,14 @@ def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogu
     return recipe
 
 
-def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) -> None:
+def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, on_host: bool = False) -> None:
     """Puts the timed calls of a result into _ready, with everything compiled and the data on the device.
 
-    asv calls setup before every sample, but only the first call does anything. The result of the timed calls is
-    compared when the process ends; if it is wrong, the benchmark fails.
+    asv calls setup before every sample, but only the first call does all that; the others go to the next set of
+    arguments. The results of the last calls are compared when the process ends; if one is wrong, the benchmark fails.
     """
     if _ready:
+        _ready["calls"].turn()
         return
     recipe = _recipe(workload, technique, size)
     if replayed and "prepared" not in recipe.functions:
@@ -54,23 +56,26 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False) 
     engine = ExitStack()
     if hasattr(module, "engine"):
         engine.enter_context(module.engine())
-    facts = catalogue.workload_module(workload)
+    facts = workload_for(recipe)
     too_large = measure.does_not_fit(facts, size, device_of(recipe, module, facts))
     if too_large:
         raise NotImplementedError(too_large)
     calls = measure.Calls(module, facts, size)
-    calls.begin()
-    calls.synchronised()
-    calls.verify()
-    calls.poison()
     if replayed:
         calls.prepare()
-        calls.replayed()
+        calls.replayed(calls.now)
+    elif on_host:
+        calls.begin("with transfer: ", on_host=True)
+        calls.there_and_back(calls.now)
+    else:
+        calls.begin(poisoned=True)
+        calls.synchronised(calls.now)
+    calls.verify_all()
     _ready["calls"] = calls
 
     def compare_and_close() -> None:
         try:
-            calls.verify() if calls.back is None else calls.verify_back()
+            calls.verify_all()
         except measure.Wrong as fault:
             print(f"wrong: {fault}", flush=True)
             os._exit(1)
@@ -87,7 +92,7 @@ def _measured(workload: str, technique: str, size: Size, metric: Metric) -> floa
         raise RuntimeError(result.reason)
     value = result.value(metric)
     if value is None:
-        raise SkipNotImplemented(result.reason or result.no_device_time or "no NVIDIA GPU is involved")
+        raise SkipNotImplemented(result.reason or result.no_device_time or "does not apply")
     return value
 
 
@@ -107,7 +112,7 @@ def _suite(workload: str) -> type:
         warmup_time = 0.1  # everything was compiled in setup
 
         def time_resident(self, technique, size):
-            _ready["calls"].synchronised()
+            _ready["calls"].synchronised(_ready["calls"].now)
 
         def track_device_time(self, technique, size):
             return _measured(workload, technique, size, Metric.DEVICE)
@@ -117,6 +122,9 @@ def _suite(workload: str) -> type:
 
         def track_peak_device_memory(self, technique, size):
             return _measured(workload, technique, size, Metric.MEMORY)
+
+        def track_error(self, technique, size):
+            return _measured(workload, technique, size, Metric.ERROR)
 
         def track_conditions(self, technique, size):
             """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
@@ -134,7 +142,7 @@ def _suite(workload: str) -> type:
         if any("prepared" in recipe.functions for recipe in recipes):
 
             def time_prepared(self, technique, size):
-                _ready["calls"].replayed()
+                _ready["calls"].replayed(_ready["calls"].now)
 
             def ready_to_replay(technique, size):
                 _prepare(workload, technique, size, replayed=True)
@@ -142,19 +150,24 @@ def _suite(workload: str) -> type:
             time_prepared.setup = ready_to_replay
             del ready_to_replay
 
-        for track in (track_device_time, track_first_result, track_peak_device_memory, track_conditions):
+        for track in (track_device_time, track_first_result, track_peak_device_memory, track_error, track_conditions):
             track.setup = runs_here
         track_device_time.unit = track_first_result.unit = "seconds"
         track_peak_device_memory.unit = "bytes"
+        track_error.unit = "relative"
         track_first_result.params = (techniques,)
         track_first_result.param_names = ("technique",)
 
         if any(isinstance(x, np.ndarray) for x in module.inputs(module.EDGE_SIZES[0])):
 
             def time_transfer(self, technique, size):
-                _ready["calls"].there_and_back()
+                _ready["calls"].there_and_back(_ready["calls"].now)
 
-            time_transfer.setup = prepared
+            def ready_on_the_host(technique, size):
+                _prepare(workload, technique, size, on_host=True)
+
+            time_transfer.setup = ready_on_the_host
+            del ready_on_the_host
 
         del prepared, runs_here, track
 

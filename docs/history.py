@@ -18,6 +18,7 @@ from pathlib import Path
 from asv import config, repo, results, util
 from asv.commands.publish import Publish
 
+from gpu_cookbook.store import door
 from gpu_cookbook.store.commits import git
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,10 +90,20 @@ def publish(folder):
         conf.branches = ["HEAD"]
     with tempfile.TemporaryDirectory() as scratch:
         conf.results_dir = shutil.copytree(ROOT / conf.results_dir, f"{scratch}/results")
+        for path in sorted(Path(conf.results_dir).rglob("*.json")):
+            try:
+                door.read_file(path)
+            except door.Unfit as error:
+                print(f"{path.relative_to(scratch)}: {error}: left out", file=sys.stderr)
+                path.unlink()
         listed = f"{conf.results_dir}/benchmarks.json"
-        # The number that identifies a result's conditions is not a metric: neither a line nor a regression of it means
-        # anything.
-        kept = {k: v for k, v in util.load_json(listed).items() if not k.endswith(".track_conditions")}
+        if not Path(listed).exists():
+            sys.exit("There is nothing to publish: results/benchmarks.json, asv's list of the suite, is missing.")
+        # The number that identifies a result's conditions is not a metric, and a larger error within the tolerance is
+        # no regression: lines of them would mean nothing.
+        kept = {
+            k: v for k, v in util.load_json(listed).items() if not k.endswith((".track_conditions", ".track_error"))
+        }
         util.write_json(listed, kept)
         history = set(repo.get_repo(conf).get_branch_commits(conf.branches[0]))
         stored = {result.commit_hash for result in results.iter_results(conf.results_dir)}

@@ -21,6 +21,7 @@ from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, ti
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Recipe, Table
 from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.words import markdown
 
 HERE = Path(__file__).parent
 ALIKE = 0.5  # similarity of two files; below it, the diff would be longer than the file
@@ -60,7 +61,9 @@ def write():
         difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
-    put("generated/limits.html", "".join(table_html(table, "") for table in limits.kept_tables()))
+    reached, complaints = limits.kept_tables()
+    stored.complain(complaints)
+    put("generated/limits.html", "".join(table_html(table, "") for table in reached))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]
     printed = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
     put("generated/command.md", printed.partition("\n")[2])
@@ -241,19 +244,19 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
         machine = each.stored.machine
         device = each.value(Metric.DEVICE)
         texts = [
-            f"[{machine}](../machines/{machine}.md)",
+            f"[{markdown(machine)}](../machines/{machine}.md)",
             each.label,
-            stale(each) + timing(each, Metric.RESIDENT).translate(ESCAPED),
+            stale(each) + markdown(timing(each, Metric.RESIDENT)),
             speedup(each, Metric.RESIDENT),
-            timing(each, Metric.PREPARED).translate(ESCAPED),
-            timing(each, Metric.TRANSFER).translate(ESCAPED),
+            markdown(timing(each, Metric.PREPARED)),
+            markdown(timing(each, Metric.TRANSFER)),
             speedup(each, Metric.TRANSFER),
             UNKNOWN if device is None else seconds(device),
         ]
         lines.append(f"| {' | '.join(texts)} |")
     origins = dict.fromkeys(str(each.stored) for each in mine)
     changed = f" {STALE} The recipe has changed since it was measured." if any(each.stale for each in mine) else ""
-    return [*lines, "", f"{'; '.join(origins)}.{changed} [What the metrics mean](../how-we-measure.md).", ""]
+    return [*lines, "", f"{markdown('; '.join(origins))}.{changed} [What the metrics mean](../how-we-measure.md).", ""]
 
 
 def speedup(result: Result, metric: Metric) -> str:
@@ -299,7 +302,8 @@ def machines_list() -> str:
     lines = []
     for machine, results in stored.results().items():
         devices = " and ".join(sorted({each.device for each in results if each.device}))
-        lines.append(f"- [{machine}](machines/{machine}.md): {devices}, {sum(each.ok for each in results)} results")
+        link = f"[{markdown(machine)}](machines/{machine}.md)"
+        lines.append(f"- {link}: {markdown(devices)}, {sum(each.ok for each in results)} results")
     return "\n".join(
         [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )
@@ -309,9 +313,9 @@ def machine_page(machine: str) -> str:
     results = stored.of(machine)
     found = tables.measured(results)
     lines = [
-        f"# {machine}",
+        f"# {markdown(machine)}",
         "",
-        tables.legend().translate(ESCAPED),
+        markdown(tables.legend()),
         "",
         "```{raw} html",
         f":file: ../generated/{machine}-filter.html",

@@ -20,6 +20,12 @@ FOLDER = Path(next(iter(gpu_cookbook.recipes.__path__)))
 RUNS_ON = ("CPU", "NVIDIA GPU", "every NVIDIA GPU", "OpenCL device", "NVIDIA GPU or CPU")
 LINES = ("Framework", "Runs on", "Install", "Needs", "Follows", "Engine", "Samples", "Environment", "Math")
 REQUIRED = ("Framework", "Runs on", "Install")
+UNREADABLE = (
+    SyntaxError,
+    ValueError,
+    RecursionError,
+    MemoryError,
+)  # what parsing raises; the last two: too deep a nest
 
 
 class UnknownName(ValueError):
@@ -87,9 +93,12 @@ def lane_of(technique: str) -> str:
 
 
 def read(path: Path) -> Recipe:
-    """The Recipe in a file. BrokenRecipe if its docstring lacks a line."""
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text, str(path))
+    """The Recipe in a file. BrokenRecipe if that is not Python, or if its docstring lacks a line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text, str(path))
+    except UNREADABLE as error:
+        raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
     lines, _, notes = rest.partition("\n\n")
     facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
@@ -125,6 +134,18 @@ def read(path: Path) -> Recipe:
             if isinstance(node, ast.FunctionDef)
         },
     )
+
+
+def unreadable(error: Exception) -> str:
+    """Why a file cannot be read as Python, in one line."""
+    match error:
+        case UnicodeDecodeError():
+            return f"byte {error.start} is not UTF-8: save the file in UTF-8"
+        case SyntaxError(lineno=int(line)):
+            return f"line {line}: {error.msg}"
+        case SyntaxError():
+            return f"cannot be read as Python: {error.msg}"
+    return "cannot be read as Python: it is too deeply nested"
 
 
 def requirements(install: str) -> list[Requirement]:

@@ -1,11 +1,15 @@
 """The command line. Each command's docstring is its help."""
 
+import contextlib
 import enum
+import errno
 import importlib.metadata
+import io
 import os
 import re
 import signal
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +21,32 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.words import plain
+
+
+class Commands(TyperGroup):
+    """The commands. What the system refuses, such as writing to a full disk, is said in a line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            value = super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
+                say(f"Cannot go on: {error}")
+            _end_output()
+            raise typer.Exit(1) from None
+        return value
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -69,7 +92,9 @@ def main(
 ) -> None:
     """The same workloads in every Python GPU framework: read them, check them, and measure them side by side."""
     for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
-        signal.signal(name, signal.default_int_handler)
+        if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
+            signal.signal(name, signal.default_int_handler)
+    _require_streams()
 
 
 Workloads = Annotated[
@@ -92,10 +117,68 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
+def say(message: str) -> None:
+    """A message, in lines of its own on standard error."""
+    print(*map(plain, message.split("\n")), sep="\n", file=sys.stderr)
+
+
 def fail(message: str) -> NoReturn:
     """Report bad input and what to do about it on standard error, and exit with 2."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(message))
+    say(message)
     raise typer.Exit(2)
+
+
+def _require_streams() -> None:
+    """Makes the standard streams fit for everything that is written. Exits if there is no standard output."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # it was closed: a file that is opened later must not take its place
+    os.close(descriptor)
+    output_is_closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="gpu-cookbook")
+    if output_is_closed:
+        fail("Standard output is closed: redirect it into a file, or to /dev/null.")
+
+
+def _end_output() -> None:
+    """Writes what is left of the output. If that is impossible, it is discarded: the end of the process would try again
+    to write it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(io.UnsupportedOperation), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def write(text: str, form: TableFormat | None = None) -> None:
+    """Writes to standard output. A page says of itself that it is in UTF-8."""
+    if form is TableFormat.html and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.write(text)
+
+
+def deliver(text: str, form: TableFormat | None = None) -> None:
+    """Writes what was measured to standard output or, if that has become impossible, into a file that a message
+    names."""
+    try:
+        write(text, form)
+        sys.stdout.flush()
+    except OSError as error:
+        _end_output()
+        try:
+            with tempfile.NamedTemporaryFile(
+                "w", prefix="gpu-cookbook-", suffix=".txt", encoding="utf-8", delete=False
+            ) as file:
+                file.write(text)
+        except OSError:
+            sys.stderr.write(text)
+            raise typer.Exit(1) from None
+        say(f"Cannot write to standard output ({error.strerror}): what was measured is in {file.name}")
+        raise typer.Exit(1) from None
 
 
 def choose(
@@ -215,17 +298,16 @@ def check(
 
     Exits with 1 if an answer is wrong.
     """
-    from gpu_cookbook.render import tables, text
+    from gpu_cookbook.render import tables
 
     recipes = choose(workloads, techniques, lane)
     with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
         outcome = comparing.check(recipes, lambda: bar.advance(task))
     if as_json:
-        print(format.as_json([record(each) for each in outcome.results]), end="")
+        deliver(format.as_json([record(each) for each in outcome.results]))
     else:
-        out = console()
-        out.print(text.terminal([tables.checked(outcome.results)], out.width))
+        deliver(drawn([tables.checked(outcome.results)], console()))
     leave(outcome, strict)
 
 
@@ -293,16 +375,24 @@ def compare(
 
         outcome = comparison.measure(started, lambda: bar.advance(task), writer and writer.add)
     results = outcome.results
-    text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
+    unwritten = None
+    try:
+        text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
+    except Exception as error:  # nothing that goes wrong in a table or a chart may cost what took minutes to measure
+        unwritten = f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead."
+        text = format.as_json([record(each) for each in results])
     if output:
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
-            sys.stdout.write(text)
+            deliver(text, form)
             fail(f"Cannot write {output}: {error.strerror}. Its contents were printed above instead.")
         print(f"{len(results)} results written to {output}", file=sys.stderr)
     else:
-        sys.stdout.write(text)
+        deliver(text, form)
+    if unwritten:
+        say(unwritten)
+        raise typer.Exit(1)
     if outcome.unsaved:
         fail(f"Stopped: {outcome.unsaved}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):
@@ -368,8 +458,13 @@ def tables(
     if not pairs:
         found = [*measured(shown, lane), *([] if workloads or techniques else abilities())]
     write_tables(found, form)
+    complain(complaints)
+
+
+def complain(complaints: Sequence[str]) -> None:
+    """One line for each, after everything else was shown; exits with 1 if there are any."""
     for complaint in complaints:
-        print(complaint, file=sys.stderr)
+        say(complaint)
     if complaints:
         raise typer.Exit(1)
 
@@ -461,10 +556,11 @@ def scale(
             useless = [option.opts[0] for option in given if option.name not in ("stored", "form", "plot")]
             if useless:
                 fail(f"--stored shows what is stored and measures nothing: omit {', '.join(useless)}.")
-            rows = kept.kept_of(store.Store().folder, stored)
+            rows, complaints = kept.kept_of(store.Store().folder, stored)
             write_tables(scaling_tables.build_tables(rows), form)
             if plot:
                 scaling_charts.plot_scaling(rows, plot, scaling_tables.source(rows).strip(". "))
+            complain(complaints)
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
         sizes = sizes_of(scaling.WORKLOAD, [size]) if size else catalogue.default_sizes(scaling.WORKLOAD)
@@ -476,7 +572,7 @@ def scale(
     except (catalogue.UnknownName, catalogue.BrokenRecipe, scaling.BadInput) as error:
         fail(str(error))
     except (scaling.ScaleError, OSError) as error:  # StoreError is one
-        print(error, file=sys.stderr)
+        say(str(error))
         raise typer.Exit(1) from None
 
     unkept = undrawn = False
@@ -486,23 +582,31 @@ def scale(
         def started(run: experiment.Run) -> None:
             bar.update(task, completed=runs.index(run), description=f"{run.recipe.technique}, {run.on}")
 
-        measured, interrupted = experiment.measure_all(runs, work, started, bar.console.print)
+        def told(text: str) -> None:
+            bar.console.print(Text(plain(text)))
+
+        measured, interrupted = experiment.measure_all(runs, work, started, told)
     rows += measured
     if writer:  # before printing: the reader of the pipe may be gone
         try:
             kept.keep(writer, rows)
         except OSError as error:
-            print(f"The rows were not saved: {error}", file=sys.stderr)
+            say(f"The rows were not saved: {error}")
             unkept = True
-    rows = scaling.completed(scaling.judged(rows))
-    write_tables(scaling_tables.build_tables(rows), form)
+    try:
+        rows = scaling.completed(scaling.judged(rows))
+        text = table_text(scaling_tables.build_tables(rows), form)
+    except Exception as error:  # as in compare
+        say(f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead.")
+        text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
+    deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
     print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
     if plot:
         try:
             scaling_charts.plot_scaling(rows, plot, machine.processor())
-        except (scaling.ScaleError, OSError) as error:
-            print(error, file=sys.stderr)
+        except Exception as error:  # matplotlib may raise anything
+            say(str(error))
             undrawn = True
     if interrupted:
         raise typer.Exit(130)
@@ -528,14 +632,25 @@ def counts(option: str, text: str, most: int, kind: str) -> list[int]:
 
 
 def write_tables(found: Sequence[Any], form: TableFormat) -> None:
+    write(table_text(found, form), form)
+
+
+def table_text(found: Sequence[Any], form: TableFormat) -> str:
     from gpu_cookbook.render import html_page, text
 
     if form is TableFormat.table:
-        out = console()
+        return drawn(found, console())
+    others = {"markdown": text.as_markdown, "csv": text.as_csv, "json": text.as_json}
+    return others.get(form, html_page.as_html)(found)
+
+
+def drawn(found: Sequence[Any], out: Console) -> str:
+    """Tables as wide as the console ``out``, in its colours."""
+    from gpu_cookbook.render import text
+
+    with out.capture() as captured:
         out.print(text.terminal(found, out.width))
-    else:
-        write = {"markdown": text.as_markdown, "csv": text.as_csv, "json": text.as_json}
-        sys.stdout.write(write.get(form, html_page.as_html)(found))
+    return captured.get()
 
 
 def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequence[str] | None) -> Any:
@@ -559,9 +674,7 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
     from gpu_cookbook.render import html_page, tables, text  # more imports than 'list' can afford
 
     if form is TableFormat.table:
-        with out.capture() as captured:
-            out.print(text.terminal(tables.compared(results), out.width))
-        return captured.get()
+        return drawn(tables.compared(results), out)
     if form is TableFormat.markdown:
         return text.as_markdown(tables.compared(results))
     if form is TableFormat.html:

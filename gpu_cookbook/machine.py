@@ -180,8 +180,12 @@ def python_version() -> str:
 @cache
 def distributions(module: str) -> str:
     """'cupy-cuda13x 14.2.0': the distribution that installed this top-level module; '' if there is none."""
-    names = sorted(set(_packages_distributions().get(module, ())))
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in distribution_names(module))
+
+
+def distribution_names(module: str) -> list[str]:
+    """The distributions that installed this top-level module."""
+    return sorted(set(_packages_distributions().get(module, ())))
 
 
 @cache

@@ -10,6 +10,7 @@ from statistics import quantiles
 from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.words import plain
 
 NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
 # Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
@@ -38,6 +39,7 @@ class Metric(enum.StrEnum):
     FIRST = "first result"
     MEMORY = "memory"
     BANDWIDTH = "bandwidth"
+    ERROR = "error"
 
 
 TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
@@ -46,11 +48,14 @@ UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
     Metric.MEMORY: "bytes",
     Metric.BANDWIDTH: "gb_per_s",
+    Metric.ERROR: "relative",
 }
+UNRANKED = (Metric.ERROR,)  # it says what a recipe's arithmetic is, not which recipe is better
 KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in a record
     Metric.FIRST: "first_result_s",
     Metric.MEMORY: "peak_device_memory_bytes",
     Metric.BANDWIDTH: "bandwidth_gb_per_s",
+    Metric.ERROR: "error_relative",
 }
 
 Size = int | tuple[int, ...]
@@ -89,6 +94,13 @@ class Timing:
     def noisy(self) -> bool:
         """Whether the samples spread too widely. False if no spread is known."""
         return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
+
+
+def make_plain(made: Any) -> None:
+    """Makes the texts of a new dataclass plain: a recipe's process, or a file, may have any in it."""
+    for name, value in vars(made).items():
+        if type(value) is str:  # not a Status
+            object.__setattr__(made, name, plain(value))
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,9 @@ class Probe:
     cache_bytes: int | None = None
     failed: str | None = None
 
+    def __post_init__(self) -> None:
+        make_plain(self)
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -146,6 +161,9 @@ class Origin:
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     def __str__(self) -> str:
         return f"{self.machine}, commit {self.commit[:8]}, {self.date}"
@@ -175,10 +193,14 @@ class Result:
     no_device_time: str | None = None  # why there is none
     first: FirstResult | None = None
     peak_memory: float | None = None  # bytes
+    error: float | None = None  # the largest of an element, relative to the workload's error_scale()
     rates: Rates | None = None  # see judged()
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
     origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
@@ -247,6 +269,8 @@ class Result:
             return self.first.total if self.first else None
         if metric == Metric.MEMORY:
             return self.peak_memory
+        if metric == Metric.ERROR:
+            return self.error
         return self.rates.bandwidth if metric == Metric.BANDWIDTH and self.rates else None
 
     def noisy(self, metric: Metric) -> bool:
@@ -377,6 +401,8 @@ class Rank(enum.StrEnum):
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     """{technique: its rank} among the results of one workload and size, ranked separately for each lane."""
+    if metric in UNRANKED:
+        return {}
     results = list(results)
     lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
     several = len({each.lane for each in results}) > 1
@@ -443,6 +469,7 @@ def record(result: Result) -> dict[str, Any]:
     optional = {
         "device_reason": result.no_device_time,
         KEYS[Metric.MEMORY]: result.peak_memory,
+        KEYS[Metric.ERROR]: result.error,
         "device_copy_bandwidth_gb_per_s": result.copy_bandwidth,
         "device_cache_bytes": result.cache_bytes,
         "operations_g_per_s": result.rates and result.rates.operations,
@@ -508,21 +535,5 @@ def metric_record(result: Result | None, metric: Metric) -> dict[str, Any]:
 
 
 def to_wire(result: Result) -> dict[str, Any]:
-    """Plain data that from_wire() reads: a worker sends it through a pipe."""
+    """Plain data: a worker sends it through a pipe, at whose other end runner.MESSAGES has its type."""
     return dataclasses.asdict(result)
-
-
-def from_wire(data: Mapping[str, Any]) -> Result:
-    parts = dict(data)
-    parts["status"] = Status(parts["status"])
-    parts["size"] = tuple(parts["size"]) if isinstance(parts["size"], list) else parts["size"]
-    parts["timings"] = {Metric(name): timing_from_wire(timing) for name, timing in parts["timings"].items()}
-    parts["speedups"], parts["crossings"] = {}, {}  # they follow from all results, and a worker has only its own
-    for name, kind in (("first", FirstResult), ("rates", Rates)):
-        parts[name] = parts[name] and kind(**parts[name])
-    return Result(**parts)
-
-
-def timing_from_wire(data: Mapping[str, Any]) -> Timing:
-    samples, ci99 = tuple(data["samples"]), data["ci99"] and tuple(data["ci99"])
-    return Timing(**{**data, "samples": samples, "ci99": ci99})

@@ -2,12 +2,13 @@
 Strong scaling: all workers share one array. Weak scaling: each worker has an array of its own. Here is also what is
 derived from several rows."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Origin, Status, Timing, grouped, named, timing_from_wire
+from gpu_cookbook.results import Origin, Status, Timing, grouped, make_plain, named
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
@@ -38,6 +39,9 @@ class Started:
     seconds: float  # since its imports began
     workers: int
     dashboard: str | None = None  # its address
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,9 @@ class Row:
     gain: Gain | None = None  # see completed()
     origin: Origin | None = None
 
+    def __post_init__(self) -> None:
+        make_plain(self)
+
     @property
     def ok(self) -> bool:
         return self.status == Status.OK
@@ -117,6 +124,19 @@ class Row:
     def error(self) -> float:
         """The distance of the mean from 11, the mean of infinitely many samples."""
         return abs(self.answer - 11)
+
+    @property
+    def reference(self) -> float | None:
+        """The mean that was computed independently of all recipes, if it averages the samples that the tuned lane
+        shares; None where none is stored."""
+        if not self.shared_samples:
+            return None
+        return catalogue.workload_module(WORKLOAD).shared_mean(self.rows, self.columns, 0)
+
+    @property
+    def uncompared(self) -> bool:
+        """Whether its mean was compared with those of other tuned recipes only."""
+        return self.measured and self.shared_samples and self.reference is None
 
     @property
     def gained(self) -> Gain:
@@ -155,22 +175,25 @@ def amount(workers: int, kind: str) -> str:
 
 
 def judged(rows: Iterable[Row]) -> list[Row]:
-    """The rows. A tuned recipe whose mean differs from the others' has failed, because those that share their samples
-    must have the same mean. The one that more than half of them have is taken to be correct; if there is none, all
-    of them have failed."""
+    """The rows. A tuned recipe has failed if its mean is not that of the samples that its lane shares.
+
+    The workload stores that mean for the sizes that are published. At another size the recipes can only be compared
+    with each other: the mean that more than half of them have is taken to be correct; if there is none, all of them
+    have failed."""
     rows = list(rows)
     faults: dict[int, str] = {}
     comparable = [row for row in rows if row.measured and row.shared_samples]
     for mine in grouped(comparable, lambda row: (row.rows, row.columns)):
         means = sorted(row.answer for row in mine)
-        middle = means[len(means) // 2]  # if more than half are equal, the middle one is one of them
-        if sum(alike(mean, middle) for mean in means) <= len(means) / 2:
-            fault = f"the tuned recipes have means from {means[0]!r} to {means[-1]!r}, and no value has a majority"
-            wrong = mine
+        right = means[len(means) // 2]  # if more than half are equal, the middle one is one of them
+        if (known := mine[0].reference) is not None:
+            right, fault = known, f"that of the samples of this lane is {known!r}"
+        elif sum(alike(mean, right) for mean in means) > len(means) / 2:
+            fault = f"the other tuned recipes have {right!r}"
         else:
-            fault = f"the other tuned recipes have {middle!r}"
-            wrong = [row for row in mine if not alike(row.answer, middle)]
-        faults |= {id(row): f"the mean is {row.mean!r}, but {fault}" for row in wrong}
+            fault = f"the tuned recipes have means from {means[0]!r} to {means[-1]!r}, and no value has a majority"
+            right = math.nan
+        faults |= {id(row): f"the mean is {row.mean!r}, but {fault}" for row in mine if not alike(row.answer, right)}
     return [replace(row, status=Status.FAILED, reason=faults[id(row)]) if id(row) in faults else row for row in rows]
 
 
@@ -241,18 +264,14 @@ def record(row: Row) -> dict[str, Any]:
     if row.gain:
         optional |= {"speedup_x": row.gain.speedup, "efficiency": row.gain.efficiency}
         optional |= {"base_workers": row.gain.base_workers, "error": row.error}
+    if row.uncompared:
+        optional |= {"compared_with_reference": False}
     if row.cost:
         data |= {"round_s": row.cost.round, "task_s": row.cost.task, "byte_s": row.cost.byte}
     if row.origin:
         optional |= {"machine": row.origin.machine, "commit": row.origin.commit, "date": row.origin.date}
         optional |= {"stale": row.stale, "base_stale": row.gain is not None and row.gain.base_stale}
     return data | {key: value for key, value in optional.items() if value is not None}
-
-
-def answer_from_wire(data: Mapping[str, Any]) -> Answer:
-    """What a worker sent as dataclasses.asdict()."""
-    time = data["time"] and timing_from_wire(data["time"])
-    return Answer(**{**data, "status": Status(data["status"]), "time": time})
 
 
 def from_record(data: Mapping[str, Any], origin: Origin | None = None) -> Row:

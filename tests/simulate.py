@@ -16,9 +16,23 @@ from numba.cuda.simulator.kernel import FakeCUDAKernel  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
+from gpu_cookbook.run import memory  # noqa: E402
 from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
 from gpu_cookbook.run.device import Host  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402
+
+kind_of = memory._kind
+
+
+def simulated(value):
+    """The simulator's arrays are NumPy's, in memory of the host."""
+    if type(value).__name__ != "FakeCUDAArray":
+        return kind_of(value)
+    return memory._Kind(lambda array: np.array(array._ary), lambda array, values: np.copyto(array._ary, values))
+
+
+memory._kind = simulated
+
 
 SIZES = {
     "multiply": (0, 1, 2, 255, 256, 257),

@@ -35,11 +35,13 @@ def test_hugging_faces_kernels_stands_beside_it(wheel, tmp_path):
     assert "multiply.cu" not in {path.name for path in (tmp_path / "kernels").iterdir()}
 
 
-def test_the_wheel_has_every_recipe_and_kernel(wheel):
+def test_the_wheel_has_every_recipe_kernel_and_schema(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     files = [*ROOT.glob("recipes/*/*.py"), *ROOT.glob("kernels/*.c[ul]")]
     assert len(files) > len(catalogue.recipes())
     assert {f"gpu_cookbook/{file.relative_to(ROOT)}" for file in files} <= names
+    schemas = [*ROOT.glob("gpu_cookbook/store/schemas/*.json")]
+    assert len(schemas) > 5 and {str(file.relative_to(ROOT)) for file in schemas} <= names
 
 
 def test_the_installed_wheel_lists_and_checks(wheel, tmp_path):

@@ -1,5 +1,7 @@
 """Every recipe that runs on this machine is right, and safe to paste."""
 
+import os
+
 import numpy as np
 import pytest
 from conftest import recipes, starts_engine, starts_slowly
@@ -9,12 +11,14 @@ from hypothesis.extra import numpy as arrays
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import Expected, repeats, steps
+from gpu_cookbook.run.check import Expected, flushes, repeats, steps
 from gpu_cookbook.run.worker import Loader
 
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}
+QUICK = ("numpy", "pyopencl")  # techniques whose complete check is not left to the slow tests
+EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
 
 
 def module_of(recipe):
@@ -42,7 +46,7 @@ def test_a_tuned_recipe_is_short_enough_to_be_pasted():
     assert long == ["torch_distributed_tuned"]
 
 
-@pytest.mark.parametrize("recipe", recipes(slow=starts_slowly))
+@pytest.mark.parametrize("recipe", recipes(slow=lambda recipe: recipe.technique not in QUICK))
 def test_right_at_edge_sizes_layouts_and_values(recipe):
     sizes = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
     results = list(runner.run(recipe, "check", sizes))
@@ -58,8 +62,8 @@ def layouts(values):
         steps_ = [draw(st.sampled_from([1, 2, -1, -3])) for _ in shape]
         base = draw(values(tuple(n * abs(s) for n, s in zip(shape, steps_, strict=True))))
         if draw(st.booleans()):
-            base = np.asfortranarray(base)
-        array = base[tuple(slice(None, None, s) for s in steps_)]
+            base = np.array(base, order="F")
+        array = base[(*(slice(None, None, s) for s in steps_), ...)]  # not a scalar where there are no axes
         array.flags.writeable = draw(st.booleans())
         return array
 
@@ -67,7 +71,7 @@ def layouts(values):
 
 
 def floats(shape):
-    return arrays.arrays(np.float32, shape, elements=st.floats(width=32, allow_subnormal=False))
+    return arrays.arrays(np.float32, shape, elements=st.floats(width=32))
 
 
 def halves(dtype):
@@ -95,7 +99,7 @@ def inputs_of(draw, workload):
         m, k, n = draw(SIDES), draw(SIDES), draw(SIDES)
         layout = layouts(halves(np.float32))
         return draw(layout((m, k))), draw(layout((k, n)))
-    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=40))
+    shape = draw(arrays.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=12) | st.tuples(SIDES, SIDES))
     layout = layouts(floats)
     return tuple(draw(layout(shape)) for _ in range(2 if workload == "multiply" else 1))
 
@@ -104,6 +108,18 @@ def inputs_of(draw, workload):
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_right_for_any_shape_layout_and_value(recipe, data):
+    right_for_drawn_inputs(recipe, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", recipes(*IN_PROCESS))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_right_for_many_shapes_layouts_and_values(recipe, data):
+    right_for_drawn_inputs(recipe, data)
+
+
+def right_for_drawn_inputs(recipe, data):
     workload = catalogue.workload_module(recipe.workload)
     inputs = data.draw(inputs_of(recipe.workload))
     before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
@@ -111,4 +127,5 @@ def test_right_for_any_shape_layout_and_value(recipe, data):
         if repeats(workload):
             assert np.array_equal(compute(recipe, inputs), before[0] + np.float32(1), equal_nan=True)
         else:
-            assert Expected(workload, before).disagreement(compute(recipe, inputs)) is None
+            expected = Expected(workload, before, flush=flushes(module_of(recipe)))
+            assert expected.disagreement(compute(recipe, inputs)) is None

@@ -58,7 +58,7 @@ def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     git(clone, "commit", "--quiet", "--all", "--message=two")
     keep(clone / "benchmarks/results", "m", [row()], first)
     keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))
-    chart = scaling_charts.scaling(store.kept_of(clone / "benchmarks/results", "m"), "core", "strong")
+    chart = scaling_charts.scaling(store.kept_of(clone / "benchmarks/results", "m")[0], "core", "strong")
     assert [[entry.text for entry in entries[2:]] for entries in chart.table.rows] == [
         ["†1.00 × (†1.00 s)", "†2.00 × (500 ms)"]
     ]

@@ -238,7 +238,7 @@ def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):
         assert run.family() == []
     assert [each["technique"] for each in rows_of(out)] == ["numba_cpu_tuned"]
     assert err.endswith("stopped early\n")
-    kept = store.kept_of(clone / "benchmarks/results", "m")
+    kept = store.kept_of(clone / "benchmarks/results", "m")[0]
     assert [each.technique for each in kept] == ["numba_cpu_tuned"]
 
 

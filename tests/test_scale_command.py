@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import socket
 import subprocess
 import time
@@ -86,23 +87,32 @@ def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):
     assert json.loads((clone / "benchmarks/results" / store.FILE).read_text())["machine"] == socket.gethostname()
 
 
-def test_rows_that_cannot_be_kept_are_shown_all_the_same(clone):
+def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(clone):
     (clone / "benchmarks/results" / store.FILE).mkdir(parents=True)
     out, err = cookbook(*SAVING, "--format", "json", code=1)
+    assert out == "" and re.search(r"Results cannot be stored in .*/benchmarks/results/m: \[Errno 21\] Is a dir", err)
+
+
+def test_rows_that_cannot_be_kept_in_the_end_are_shown_all_the_same(clone, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "keep", full)
+    out, err = invoked("scale", *SAVING, "--format", "json", code=1)
     assert len(rows_of(out)) == 1
-    assert "The rows were not saved: [Errno 21] Is a directory" in err
+    assert "The rows were not saved: [Errno 28] No space left on device" in err
 
 
 def test_rows_are_kept_before_they_are_shown(clone):
     with Run(*SAVING) as run:
         run.popen.stdout.close()
         run.popen.wait(HANG)
-    (line,) = store.kept(clone / "benchmarks/results")
+    (line,), _ = store.kept(clone / "benchmarks/results")
     assert [each.technique for each in line.rows] == ["numpy"]
 
 
 def test_an_unknown_stored_name_is_said(clone):
-    keep(clone / "benchmarks/results", "m", [row()])
+    keep(clone / "benchmarks/results", "m", [row()], git(clone, "rev-parse", "HEAD"))
     assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. Stored machines: m.\n"
 
 

@@ -53,10 +53,12 @@ def add(writer, technique, size, *status, **more):
     writer.add(recipe(technique, each.workload), each)
 
 
-def stored():
-    """{(workload, technique, size): result}"""
+def stored(*wrong):
+    """{(workload, technique, size): result}. ``wrong``: how the complaints begin."""
     results, complaints = store.Store().load()
-    assert complaints == []
+    assert [complaint.startswith(words) for complaint, words in zip(complaints, wrong, strict=True)] == [True] * len(
+        wrong
+    )
     return {each.key[:3]: each for each in results}
 
 
@@ -136,9 +138,12 @@ def test_what_no_device_can_do_is_refused_when_asv_ran_it_too(clone):
     assert found.status == "refused" and "more than this device can do" in found.reason
 
 
-def test_metrics_of_another_meaning_are_not_shown(clone, monkeypatch):
-    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
-    monkeypatch.setattr(measure, "VERSION", "another")
+def test_metrics_of_another_meaning_are_stale_or_not_shown(clone, monkeypatch):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    monkeypatch.setattr(measure, "VERSION", "newer")
+    assert [each.stale for each in stored().values()] == [True] and writer.done() == {}
+    monkeypatch.setattr(measure, "VERSIONS", ("newer",))
     assert stored() == {}
 
 
@@ -156,7 +161,8 @@ def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     (clone / "benchmarks/results").mkdir(exist_ok=True)
     (clone / "benchmarks/results/conditions.jsonl").write_text('{"number": 12, "ver')
     add(writer, "numpy", 40_000)
-    assert stored()["multiply", "numpy", 40_000].device == "AMD EPYC, 2 cores"
+    found = stored("benchmarks/results/conditions.jsonl, line 1: is not JSON, or is cut off")
+    assert found["multiply", "numpy", 40_000].device == "AMD EPYC, 2 cores"
 
 
 def asv(*arguments):
@@ -192,6 +198,7 @@ def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     assert 0 < numpy.value(Metric.RESIDENT) < numpy.value(Metric.FIRST)
     assert numpy.timings[Metric.RESIDENT].count >= 10
     assert Metric.DEVICE not in numpy.timings
+    assert numpy.error == 0
     assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
 
 
@@ -201,7 +208,7 @@ def test_the_suite_has_every_recipe(clone):
         technique, sizes = benchmarks[f"workloads.{workload}.time_resident"]["params"]
         assert technique == [repr(r.technique) for r in catalogue.choose([workload])]
         assert sizes == [repr(size) for size in catalogue.workload_module(workload).SIZES]
-    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "unit"}
+    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "relative", "unit"}
 
 
 def add_one(technique):
@@ -349,6 +356,7 @@ def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
         add(writer, technique, 40_000)
     for file, old, new in (
         ("recipes/multiply/__init__.py", "EDGE_SIZES = (", "EDGE_SIZES = (3, "),
+        ("recipes/multiply/__init__.py", "    return 0\n", "    return 1e-9 * np.abs(expected)\n"),
         ("recipes/multiply/with_numpy.py", '"""Multiply', '"""As fast as it was: multiply'),
         ("recipes/multiply/with_torch.py", "return torch.mul(a, b", "return torch.mul(b, a"),
         ("kernels/multiply.cu", "//", "// words\n// and more:"),

@@ -18,6 +18,7 @@ from gpu_cookbook.render import html_page, tables, text
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.change import change
 from gpu_cookbook.results import FirstResult, Metric, Timing, of_lane
+from gpu_cookbook.words import csv_cell
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
 STALE = replace(BOX, stale=True)
@@ -110,7 +111,7 @@ def marks_of_compared(table):
 def test_a_comparison_marks_the_same_results_as_the_stored_tables():
     def timed(*arguments, timings=(), first=2.0, **changes):
         every = dict.fromkeys((Metric.PREPARED, DEVICE, TRANSFER), timing(1.0, 0.1)) | dict(timings)
-        return result(*arguments, first=FirstResult(first), peak_memory=2**30, timings=every, **changes)
+        return result(*arguments, first=FirstResult(first), peak_memory=2**30, error=1e-7, timings=every, **changes)
 
     results = [timed("numpy", 5.0), timed("b", 1.03, 0.02)]
     results.append(timed("a", 1.0, 0.02, timings={TRANSFER: Timing(1.3, 1.2, 1.4), Metric.PREPARED: timing(0.5)}))
@@ -227,17 +228,18 @@ def test_where_nothing_ran_the_reasons_are_still_there():
 
 def test_every_metric_has_its_table_and_its_unit():
     timings = {Metric.PREPARED: timing(0.75)} | dict.fromkeys((DEVICE, TRANSFER), timing(0.5))
-    parts = {"timings": timings, "first": FirstResult(1.5), "peak_memory": 3 * 2**29}
+    parts = {"timings": timings, "first": FirstResult(1.5), "peak_memory": 3 * 2**29, "error": 8.4e-8}
     found = tables.measured([result("a", **parts, cache_bytes=6 * LARGE - 1)])
     assert [(table.workload, table.metric) for table in found] == [("multiply", metric) for metric in Metric]
     assert all(f"multiply, {table.metric}: {tables.METRICS[table.metric]}. " in table.title for table in found)
     assert [texts(table)["a"][-1] for table in found] == [
         *("*1.00 s", "*750 ms", "*500 ms", "*500 ms", "*1.50 s", "*1.50 GiB"),
         "*6.44 (0 %)",  # 12 bytes an element, in the device's time
+        "8.4e-08",  # not ranked
     ]
     assert [[key for key in table.records[0] if key.startswith("value")] for table in found] == [
         *[["value_s"]] * 5,
-        *(["value_bytes"], ["value_gb_per_s"]),
+        *(["value_bytes"], ["value_gb_per_s"], ["value_relative"]),
     ]
     assert found[6].records[0]["copy_bandwidth_percent"] == pytest.approx(100 * 12 * LARGE / 0.5 / 4e12)
     fits = tables.measured([result("a", **parts, cache_bytes=6 * LARGE)])
@@ -570,7 +572,7 @@ def test_csv_and_json_have_every_digit_and_the_same_records(every):
     for row, record in zip(rows, records, strict=True):
         for key, value in record.items():
             written = " ".join(value) if isinstance(value, list) else "" if value is None else str(value)
-            assert row[key] == written
+            assert row[key] == csv_cell(written)
     (third,) = [r for r in rows if r["table"] == "measured" and r["metric"] == "resident" and r["size"] == str(SMALL)]
     assert (float(third["value_s"]), float(third["q1_s"]), third["samples"]) == (3.0, 2.99, "10")
     assert {row["table"] for row in rows} >= {"measured", "frameworks", "engines"}

@@ -1,5 +1,6 @@
 """The checker rejects recipes that are wrong, and what breaks costs its own results only."""
 
+import re
 import subprocess
 import time
 from dataclasses import replace
@@ -12,10 +13,11 @@ from conftest import HANG, has_ended, until
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import increment, multiply
-from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged, to_wire
-from gpu_cookbook.run import check, measure, runner
+from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
+from gpu_cookbook.run import check, family, measure, runner
 from gpu_cookbook.run.device import Host, OpenCl, Unmeasurable
 
+pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
 WRONG = Path(__file__).parent / "wrong" / "multiply"
 REASONS = {
     "empty_output": "1 of 1 elements are wrong",
@@ -33,8 +35,63 @@ REASONS = {
     "round_trip_wrong": "round_trip: 1 of 1 elements are wrong, the first at [0]: 0.0 instead of",
     "round_trip_overwrites": "round_trip: a later call changes the result of an earlier one",
     "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
+    "computes_in_download": "the result holds 2 numbers instead of 1",
+    "computes_when_asked": "which is not an array in memory: work may be left to download()",
+    "joined_in_download": "elements are wrong",
+    "pool_not_waited": "elements are wrong",
+    "dask_deferred": "the Array that is the result is not done",
+    "remembers_arrays": "the same arrays with other values: 1 of 1 elements are wrong",
+    "remembers_uploads": "with transfer, the same arrays with other values: 1 of 1 elements are wrong",
+    "one_buffer": "a later call changes the result of an earlier one",
+    "wrong_now_and_then": "elements are wrong",
+    "wrong_after_many_calls": "elements are wrong",
+    "nan_is_zero": "special values: ",
+    "no_negative_zero": "special values: ",
+    "flushes": "special values: ",
+    "few_dimensions": "5 dimensions: the result's shape is (2,)",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
+NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
+# What the rules refuse before anything of it runs.
+RULES = {
+    "patches_clock": "line 8: imports time: ",
+    "patches_numpy": "line 10: changes numpy: a recipe changes nothing outside of itself",
+    "patches_reference": "line 10: imports gpu_cookbook.recipes: a recipe imports nothing from this project",
+    "looks_around": "line 8: imports inspect: ",
+    "hidden_import": "line 18: uses __import__: write what is meant, so that it can be read",
+    "edits_file": "line 20: uses .write_text: a recipe writes no file",
+}
+# What it leaves behind or changes, when it is called again and again.
+MANNERS = {
+    "prints": "prints: 100003 100003 ",
+    "prints_below_python": "prints: multiplying multiplying ",
+    "leaks_memory": "more bytes of host memory after each call",
+    "leaks_objects": "more Python objects after each call",
+    "leaks_files": "leaks: 1 more open files after each call",
+    "leaks_threads": "leaks: 1 more threads after each call",
+    "changes_errors": "changes NumPy's handling of errors (np.seterr)",
+    "changes_environment": "changes the environment variable OMP_NUM_THREADS",
+    "changes_random": "changes NumPy's global random state",
+    "takes_all_cores": "(os.cpu_count), not the ",
+    "listens": "listens on 0.0.0.0, not only on 127.0.0.1",
+    "leaves_process": "leaves processes behind: sleep",
+    "writes_elsewhere": "writes /var/tmp/gpu-cookbook-notes",
+}
+# How its process ends, at the third call.
+ENDS = {
+    "exits": "SystemExit: 0",
+    "exits_at_once": "ended its process, with exit code 0, before it was done",
+    "exits_with_3": "ended with exit code 3",
+    "terminates_itself": "crashed: SIGTERM",
+    "signals_in_real_time": "crashed: signal 35",
+    "forks": "ended its process, with exit code 0, before it was done",
+    "writes_garbage": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "floods": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "forges": "wrote something else into the pipe through which gpu-cookbook gets results",
+    "closes_descriptors": "OSError: [Errno 9] Bad file descriptor",
+}
+# One of each way in which compare finds what is wrong; the others are slow together.
+QUICK = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then", "any_out")
 PROBES = {"host": Probe("this CPU", 1e9, 0)}
 
 
@@ -43,12 +100,30 @@ def recipe(name):
 
 
 def test_every_wrong_recipe_is_tried():
-    tried = {*REASONS, "pyopencl_not_waited", "crash", "crash_at_end", "dies", "hang", "out_of_memory"}
+    tried = {
+        *REASONS,
+        *RULES,
+        *MANNERS,
+        *ENDS,
+        *NOT_WAITED,
+        "stops_itself",
+        "crash",
+        "crash_at_end",
+        "dies",
+        "hang",
+        "out_of_memory",
+    }
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
 
 
+@pytest.fixture
+def unwatched(monkeypatch):
+    """Manners are left aside: what remembers results leaks, too."""
+    monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
+
+
 @pytest.mark.parametrize("name", REASONS)
-def test_check_rejects(name):
+def test_check_rejects(name, unwatched):
     results = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
     assert len(results) == len(multiply.EDGE_SIZES)
     bad = [each for each in results if each.status == Status.FAILED]
@@ -56,14 +131,35 @@ def test_check_rejects(name):
     assert any(REASONS[name] in each.reason for each in bad), bad
 
 
-def test_check_rejects_a_wait_that_a_device_would_show():
-    reasons = [each.reason for each in runner.run(recipe("pyopencl_not_waited"), "check", [255, 100_003])]
-    assert reasons == ["wait() returns before the device is done"] * 2
+@pytest.mark.parametrize("name", NOT_WAITED)
+def test_check_rejects_a_wait_that_a_device_would_show(name, unwatched):
+    """Its memory may be seen to be wrong before that."""
+    for each in runner.run(recipe(name), "check", [255, 100_003]):
+        assert re.search(r"wait\(\) returns before the device is done|elements are wrong", each.reason)
 
 
-# any_dtype and any_out are right as long as their input is; what compare measures is no slice.
-@pytest.mark.parametrize("name", sorted(set(REASONS) - {"any_dtype", "any_out", "slice_start", "slice_before"}))
-def test_compare_measures_nothing_wrong(name):
+@pytest.mark.parametrize(("name", "action"), [*((name, "check") for name in MANNERS), ("leaks_memory", "measure")])
+def test_bad_manners_are_named(name, action, monkeypatch):
+    monkeypatch.setattr(runner, "LEFT_LIMIT", 1)  # what stays here would stay for ten minutes
+    (result,) = runner.run(recipe(name), action, [255], PROBES)
+    assert result.status == Status.FAILED and not result.timings
+    assert MANNERS[name] in result.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [*((name, "check") for name in ENDS), ("exits_at_once", "measure"), ("writes_garbage", "measure")],
+)
+def test_an_early_end_is_told(name, action):
+    first, *_, last = runner.run(recipe(name), action, [255, 256], PROBES)
+    assert {first.status, last.status} == {Status.FAILED}
+    assert ENDS[name] in first.reason + last.reason
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in sorted(REASONS)]
+)
+def test_compare_measures_nothing_wrong(name, unwatched):
     (result,) = runner.run(recipe(name), "measure", [1000], PROBES)
     assert result.status == Status.FAILED and not result.timings
 
@@ -81,9 +177,9 @@ def test_a_crash_at_the_end_costs_the_last_result():
     assert last.reason == "passed, then at exit: crashed: SIGABRT"
 
 
-def test_an_interrupt_keeps_the_last_result(monkeypatch):
+def test_an_interrupt_keeps_the_last_result(monkeypatch, unwatched):
     def interrupted(*_):
-        yield {"result": to_wire(Result.of(recipe("crash"), 255, Status.OK))}
+        yield {"result": Result.of(recipe("crash"), 255, Status.OK)}
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner.Process, "messages", interrupted)
@@ -102,9 +198,9 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
 
 
 def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
-    monkeypatch.setattr(runner, "KILL_LIMIT", HANG)
+    monkeypatch.setattr(family, "KILL_LIMIT", HANG)
     with runner.Process({"action": "probe", "kind": "host"}) as process:
-        monkeypatch.setenv(runner.MARK, process.folder)
+        monkeypatch.setenv(family.MARK, process.folder)
         with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
             until(lambda: len(list(process.family())) >= 10)
             process.kill()
@@ -130,6 +226,14 @@ def test_a_hang_is_stopped(monkeypatch):
     first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
     assert first.ok
     assert (second.status, second.reason) == ("failed", "timed out after 15 s")
+
+
+@pytest.mark.slow
+def test_a_stop_is_told(monkeypatch):
+    monkeypatch.setattr(multiply, "TIME_LIMIT", 15)
+    (result,) = runner.run(recipe("stops_itself"), "check", [255])
+    assert result.status == "failed"
+    assert result.reason == "was stopped by a signal, and timed out after 15 s"
 
 
 def test_out_of_memory_costs_one_size():
@@ -258,7 +362,8 @@ def test_transfer_is_the_time_of_round_trip_where_there_is_one():
     module = OneStep(lambda a, b: calls.append(1) or a * b)
     assert check.check_size(module, multiply, 100, Host()) is None
     checked = len(calls)
-    assert checked == 2 * len(list(check.variants(multiply.inputs(100))))
+    tried = [*check.variants(multiply.inputs(100)), *multiply.special_inputs(100)]
+    assert checked == 2 * len(tried) + 2  # and the same arrays with other values
     result = measured(module, Host(), 100)
     assert len(calls) - checked == result.timings[Metric.TRANSFER].count
     with pytest.raises(measure.Wrong, match="^with transfer: 100 of 100 elements are wrong"):
@@ -289,7 +394,7 @@ class Clock(Host):
         super().__init__()
         self.seconds, self.waited = seconds, waited
 
-    def late(self, call, wait):
+    def late(self, call, wait, right):
         return not self.waited
 
     def device_times(self, call, wall):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_cookbook.results import Metric, Rank, Result
+from gpu_cookbook.words import csv_cell
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
 NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
@@ -47,7 +48,9 @@ def short(size: float) -> str:
 
 
 def value(metric: Metric, number: float) -> str:
-    """The value of a metric as text: a time, GiB, or GB/s without the unit."""
+    """The value of a metric as text: a time, GiB, GB/s without the unit, or a fraction such as 1.2e-07."""
+    if metric == Metric.ERROR:
+        return f"{number:.1e}" if number else "0"
     if metric == Metric.MEMORY:
         return f"{digits(number / 2**30)} GiB"
     return digits(number) if metric == Metric.BANDWIDTH else seconds(number)
@@ -91,9 +94,10 @@ def as_csv(records: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fields, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({key: csv_cell(value) for key, value in record.items()} for record in records)
     return text.getvalue()
 
 
 def as_json(data: Any) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    """In ASCII, so that it is the same in every encoding."""
+    return json.dumps(data, indent=2) + "\n"

@@ -11,7 +11,7 @@ from gpu_cookbook.render import charts, tables
 from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.render.text import STRONG, recipe_file
 from gpu_cookbook.results import Metric, Result, grouped
-from gpu_cookbook.store.commits import CODE, git
+from gpu_cookbook.store.commits import CODE, StoreError, git
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -175,10 +175,13 @@ def facts_here() -> list[tuple[str, str | None]]:
 
 
 def _commit() -> str | None:
-    """The commit of the clone that this package is in; None if it is installed elsewhere."""
+    """The commit of the clone that this package is in, or why git does not say; None if it is installed elsewhere."""
     package = Path(__file__).resolve().parents[1]
-    root = git(package, "rev-parse", "--show-toplevel")
-    commit = git(package, "rev-parse", "HEAD")
+    try:
+        root = git(package, "rev-parse", "--show-toplevel")
+        commit = git(package, "rev-parse", "HEAD")
+    except StoreError as error:
+        return f"unknown: {error}"
     # A virtual environment may lie in somebody else's clone.
     if not commit or Path(root).resolve() / "gpu_cookbook" != package:
         return None

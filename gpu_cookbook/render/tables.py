@@ -33,6 +33,8 @@ METRICS = {
     Metric.FIRST: "a fresh process with empty caches, until its first result",
     Metric.MEMORY: "the peak of the memory in use on the GPUs",
     Metric.BANDWIDTH: "GB that must be moved per second (percentage of a copy's bandwidth)",
+    Metric.ERROR: "the largest difference of an element from the reference, relative to the largest value that it "
+    "could have (of a mean or an elementwise result: to the value itself); not ranked",
 }
 LEGEND = {  # sign: what it means
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
@@ -151,6 +153,7 @@ COMPARED: tuple[tuple[str, Metric | Callable[[Result], str]], ...] = (  # headin
     ("GB/s", Metric.BANDWIDTH),
     ("Gop/s", _operations),
     ("memory", Metric.MEMORY),
+    ("error", Metric.ERROR),
     ("first\nresult", Metric.FIRST),
     ("wins from", _wins),
 )

@@ -1,7 +1,6 @@
 """Tables as text: for a terminal, as Markdown, and their records as CSV and JSON."""
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rich.text import Text
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import Entry, Recipe, Table
+from gpu_cookbook.words import markdown
 
 WRAP = 20  # characters: the least width of a column of words before it is moved below
 STYLES = {
@@ -104,9 +104,9 @@ def _room(table: Table, column: int) -> int:
 def as_markdown(tables: Iterable[Table]) -> str:
     parts = []
     for table in tables:
-        parts.append(f"### {_escaped(table.title)}")
+        parts.append(f"### {markdown(table.title)}")
         if table.rows:
-            rows = [[_escaped(head) for head in table.head], ["---:" if a == "r" else "---" for a in table.align]]
+            rows = [[markdown(head) for head in table.head], ["---:" if a == "r" else "---" for a in table.align]]
             rows += [list(map(_worded, row)) for row in table.rows]
             parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
         parts += map(_worded, table.notes)
@@ -115,14 +115,10 @@ def as_markdown(tables: Iterable[Table]) -> str:
 
 def _worded(entry: Entry) -> str:
     targets = [(label, target if isinstance(target, str) else recipe_file(target)) for label, target in entry.links]
-    links = ", ".join(f"[{_escaped(label)}]({target})" for label, target in targets)
-    text = _escaped(entry.text)
+    links = ", ".join(f"[{markdown(label)}]({target})" for label, target in targets)
+    text = markdown(entry.text)
     text = f"**{text}**" if entry.mark in STRONG else text
     return f"{text} ({links})" if text and links else text or links
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_~|<>\[\]])", r"\\\1", " ".join(text.split()))
 
 
 # ---- For programs.

@@ -1,6 +1,8 @@
 """Checks a recipe in this process: every layout and special value, at the sizes where kernels go wrong."""
 
 import inspect
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -10,10 +12,15 @@ from typing import Any
 import numpy as np
 
 from gpu_cookbook.results import Size
+from gpu_cookbook.run import memory
 from gpu_cookbook.run.device import Device
 
 # The value before and after a slice that is written to; NaN would hide an addition or a multiplication there.
 NEIGHBOUR = -7
+# Of check_often(): calls, and how many follow one another before the first is waited for; the seconds after which it
+# ends if a call is slow, but not before the fewest calls; the elements of the largest array.
+CALLS, IN_A_ROW, OFTEN, FEWEST, MOST = 1_024, 16, 1.0, 32, 400_000
+SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
 def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable, Callable, Callable]:
@@ -41,17 +48,64 @@ def repeats(workload: ModuleType) -> bool:
     return "calls" in inspect.signature(workload.reference).parameters
 
 
+def flushes(module: ModuleType) -> bool:
+    """Whether the recipe's Math line says that denormals are zero."""
+    return bool(re.search("^Math:.*denormals are zero", module.__doc__ or "", re.MULTILINE))
+
+
+def flushed(values: Any) -> Any:
+    """Denormals as zeros of the same sign."""
+    small = np.abs(values) < np.finfo(np.asarray(values).dtype).tiny
+    return np.where(small, np.copysign(np.zeros_like(values), values), values)
+
+
 class Expected:
     """The reference answer, with which results are compared. ``calls``: how often work in place was repeated."""
 
-    def __init__(self, workload: ModuleType, inputs: Sequence[Any], calls: int = 1) -> None:
+    def __init__(self, workload: ModuleType, inputs: Sequence[Any], calls: int = 1, flush: bool = False) -> None:
+        """``flush``: denormals may be taken for zero, in the inputs and in the answer."""
         self.workload, self.inputs = workload, inputs
         options = {"calls": calls} if repeats(workload) else {}
         self.answer = np.asarray(workload.reference(*inputs, **options))
+        self.flushed = flushed(workload.reference(*map(flushed, inputs), **options)) if flush else self.answer
 
     @cached_property
     def tolerance(self) -> Any:
         return self.workload.tolerance(self.answer, *self.inputs)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether there is only one right answer, down to the sign of a zero."""
+        return isinstance(self.tolerance, int) and self.tolerance == 0
+
+    def held(self, result: Any) -> np.ndarray | None:
+        """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
+        is no result yet."""
+        held = memory.read(result)
+        given = sum(x.size for x in self.inputs if isinstance(x, np.ndarray))
+        if held is None or (held.ndim and not self.answer.ndim and (held.size < 64 or held.size < given / 2)):
+            return None  # a number in several parts is assembled by download()
+        if held.size != self.answer.size:
+            raise memory.Deferred(f"the result holds {held.size:,} numbers instead of {self.answer.size:,}")
+        return held.reshape(self.answer.shape)
+
+    def fault_of(self, result: Any, download: Callable[[Any], Any]) -> str | None:
+        """What is wrong, in one line, with a result that was waited for, or None: with what its memory holds, and with
+        what download() makes of it."""
+        try:
+            held = self.held(result)
+        except memory.Deferred as fault:
+            return str(fault)
+        fault_of_memory = None if held is None else self.disagreement(held)
+        return fault_of_memory or self.disagreement(download(result))
+
+    def holds(self, result: Any) -> bool:
+        """Whether the memory of a result holds the answer at this moment; True if it cannot be seen."""
+        try:
+            held = self.held(result)
+        except memory.Deferred:
+            return False
+        return held is None or self.disagreement(held) is None
 
     def disagreement(self, result: Any) -> str | None:
         """What is wrong with a result, in one line, or None."""
@@ -61,12 +115,18 @@ class Expected:
         dtype = next((x.dtype for x in self.inputs if isinstance(x, np.ndarray)), np.float64)
         if result.dtype != dtype:
             return f"the result's dtype is {result.dtype} instead of {dtype}"
-        if _equal(result, expected):
+        if _equal(result, expected) and not (self.exact and (expected == 0).any()):
             return None
         wrong = result != expected
         with np.errstate(invalid="ignore"):
             wrong &= ~(np.abs(result - expected) <= self.tolerance)
+            wrong &= result != expected.astype(dtype)  # beyond the largest number there is only infinity
         wrong &= ~(np.isnan(result) & np.isnan(expected))
+        if self.exact:
+            wrong |= (result == 0) & (np.signbit(result) != np.signbit(expected)) & ~np.isnan(expected)
+        if self.flushed is not expected:
+            same = (result == self.flushed) & (np.signbit(result) == np.signbit(self.flushed))
+            wrong &= ~(same | (np.isnan(result) & np.isnan(self.flushed)))
         if not wrong.any():
             return None
         if result.ndim == 0:
@@ -90,7 +150,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """(description, inputs): the same values in other memory layouts, and arrays with special values."""
+    """(description, inputs): the same values in other memory layouts and numbers of dimensions."""
     yield "", tuple(inputs)
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     if not arrays:
@@ -101,74 +161,146 @@ def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
         yield "Fortran order: ", tuple(np.asfortranarray(x) for x in inputs)
     elif arrays[0].size % 2 == 0:
         yield "two-dimensional, Fortran order: ", tuple(np.asfortranarray(x.reshape(2, -1)) for x in inputs)
+    if arrays[0].ndim == 1:  # of any shape
+        size = arrays[0].size
+        for shape in [()] * (size == 1) + [(size, 1, 1), (1, 2, size // 2, 1, 1)] * (size % 2 == 0):
+            yield f"{len(shape)} dimensions: ", tuple(x.reshape(shape) for x in inputs)
     fixed = tuple(x.copy() for x in inputs)
     for x in fixed:
         x.flags.writeable = False
     yield "read-only: ", fixed
-    if all(x.size for x in arrays):
-        for value in (np.nan, np.inf):
-            special = tuple(x.copy() for x in inputs)
-            special[0].flat[0] = special[0].flat[-1] = value
-            yield f"{value} in the input: ", special
 
 
-def check_size(
-    module: ModuleType, workload: ModuleType, size: Size, device: Device, layouts: bool = True
-) -> str | None:
-    """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device.
-
-    ``layouts``: also check the layouts and special values that upload() and the kernel must accept. This takes most of
-    the time.
-    """
+def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
+    """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device."""
     upload, function, wait, download = steps(module, workload)
 
-    def answer(inputs: Sequence[Any], **options: Any) -> Any:
+    def fault_of_call(inputs: Sequence[Any], expected: Expected, **options: Any) -> str | None:
         result = function(*upload(*inputs), **options)
         wait(result)
-        return download(result)
+        return expected.fault_of(result, download)
 
-    ways: dict[str, Callable[[Sequence[Any]], Any]] = {"": answer}
+    def fault_of_round_trip(inputs: Sequence[Any], expected: Expected) -> str | None:
+        result = module.round_trip(*inputs)
+        kept.append((result, np.array(result)))
+        return expected.disagreement(result)
+
+    ways: dict[str, Callable[[Sequence[Any], Expected], str | None]] = {"": fault_of_call}
     if hasattr(module, "round_trip"):
-        ways["round_trip: "] = lambda inputs: module.round_trip(*inputs)
-    kept = []  # each result of round_trip, and a copy of it
+        ways["round_trip: "] = fault_of_round_trip
+    kept: list[tuple[Any, np.ndarray]] = []  # each result of round_trip, and a copy of it
     for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
+        special = getattr(workload, "special_inputs", lambda size, seed: ())(size, seed)
         plain = workload.inputs(size, seed)
-        for description, inputs in variants(plain) if layouts else [("", plain)]:
+        large = any(x.size > MOST for x in plain if isinstance(x, np.ndarray))  # only there for what large sums lose
+        for description, inputs in [("", plain)] if large else (*variants(plain), *special):
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is intended
-                expected = Expected(workload, before)
-                for way, compute in ways.items():
-                    result = compute(inputs)
-                    fault = expected.disagreement(result)
+                expected = Expected(workload, before, flush=flushes(module))
+                for way, fault_of in ways.items():
+                    fault = fault_of(inputs, expected)
                     if fault:
                         return way + description + fault
                     if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(inputs, before, strict=True)):
                         return f"{way}{description}the caller's own array was changed"
-                    if way:
-                        kept.append((result, np.array(result)))
     if not all(np.array_equal(result, copy, equal_nan=True) for result, copy in kept):
         return "round_trip: a later call changes the result of an earlier one"
     inputs = workload.inputs(size)
     if takes_out(function):
         expected = Expected(workload, inputs)
         (out,) = upload(np.full(expected.answer.shape, np.nan, np.float32))
-        fault = expected.disagreement(answer(inputs, out=out))
+        fault = fault_of_call(inputs, expected, out=out)
         if fault:
             return f"out=: {fault}"
     if hasattr(module, "prepared"):
         fault = check_prepared(module, workload, inputs, device)
         if fault:
             return f"prepared: {fault}"
-    if layouts:
-        fault = check_slices(module, workload, inputs)
-        if fault:
-            return fault
+    fault = check_slices(module, workload, inputs)
+    if fault:
+        return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
-        return _seeds(workload, size, answer)
+        return _seeds(module, workload, size)
+    return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
+
+
+def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
+    call before is then found out, and so is a result that the next call changes."""
+    upload, function, wait, download = steps(module, workload)
+    first, second = workload.inputs(size, 3), workload.inputs(size, 4)
+    expected, other = Expected(workload, first), Expected(workload, second)
+
+    def rewritten(arrays: Sequence[Any]) -> bool:
+        return all([memory.write(x, values) for x, values in zip(arrays, second, strict=True)])
+
+    arguments = upload(*(x.copy() for x in first))
+    before = function(*arguments)
+    wait(before)
+    held = None if repeats(workload) else expected.held(before)  # what is done in place changes
+    if rewritten(arguments):
+        result = function(*arguments)
+        wait(result)
+        fault = other.fault_of(result, download)
+        if fault:
+            return f"the same arrays with other values: {fault}"
+    if held is not None and not expected.holds(before):
+        return "a later call changes the result of an earlier one"
+    del before
+    hosts = [x.copy() for x in first]
+    way = round_trip(module, workload)
+    way(*hosts)
+    for x, values in zip(hosts, second, strict=True):
+        x[...] = values
+    fault = other.disagreement(way(*hosts))
+    return f"with transfer, the same arrays with other values: {fault}" if fault else None
+
+
+def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
+    """What is wrong with wait() in one line, or None. What an engine's processes do cannot be held up here; its handles
+    say whether it is done."""
+    upload, function, wait, _ = steps(module, workload)
+    if hasattr(module, "engine"):
+        return None
+    inputs = workload.inputs(size, 5)  # which no call has seen: old memory does not hold the answer
+    expected = Expected(workload, inputs)
     # Uploaded beforehand: a copy from the host would wait for the device and hide that wait() returns too early.
     arguments = upload(*inputs)
-    if device.late(lambda: function(*arguments), wait):
-        return "wait() returns before the device is done"
+
+    def call() -> Any:
+        if repeats(workload) and not memory.write(arguments[0], inputs[0]):
+            return function(*upload(*inputs))
+        return function(*arguments)
+
+    return "wait() returns before the device is done" if device.late(call, wait, expected.holds) else None
+
+
+def check_often(module: ModuleType, workload: ModuleType) -> str | None:
+    """What is wrong with one of many calls, in one line, or None: all sizes in turn, several calls in a row before the
+    first is waited for, and every result compared."""
+    upload, function, wait, download = steps(module, workload)
+    work = []
+    for number, size in enumerate(workload.EDGE_SIZES):
+        inputs = workload.inputs(size, 10 + number)
+        if all(x.size <= MOST for x in inputs if isinstance(x, np.ndarray)):
+            work.append((workload.label(size), inputs, Expected(workload, inputs)))
+    means: dict[int, np.ndarray] = {}  # of the same seed, if there are no arrays
+    done, begin = 0, time.monotonic()
+    while done < CALLS and (time.monotonic() - begin < OFTEN or done < FEWEST):
+        row = [(done + i) % len(work) for i in range(IN_A_ROW)]
+        arguments = [upload(*work[i][1]) for i in row]
+        results = [function(*each) for each in arguments]
+        for i, result in zip(row, results, strict=True):
+            label, inputs, expected = work[i]
+            wait(result)
+            fault = expected.fault_of(result, download)
+            if not fault and not isinstance(inputs[0], np.ndarray):
+                mean = np.asarray(download(result))
+                if not np.allclose(mean, means.setdefault(i, mean), rtol=SAME, atol=0, equal_nan=True):
+                    fault = f"{mean} instead of {means[i]} with the same seed"
+            if fault:
+                return f"one of many calls, at {label}: {fault}"
+        done += IN_A_ROW
     return None
 
 
@@ -184,10 +316,23 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
         result = replay()
         wait(result)
         expected = Expected(workload, inputs, calls if repeats(workload) else 1)
-        fault = expected.disagreement(download(result))
+        fault = expected.fault_of(result, download)
         if fault:
             return f"call {calls}: {fault}"
-    return "wait() returns before the device is done" if device.late(replay, wait) else None
+    others = [np.negative(inputs[0]), *inputs[1:]]
+    expected = Expected(workload, others)
+
+    def call() -> Any:
+        for x, values in zip(arguments, others, strict=True):
+            memory.write(x, values)
+        return replay()
+
+    result = call()
+    wait(result)
+    fault = expected.fault_of(result, download)
+    if fault:
+        return f"the same arrays with other values: {fault}"
+    return "wait() returns before the device is done" if device.late(call, wait, expected.holds) else None
 
 
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
@@ -249,8 +394,15 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
-def _seeds(workload: ModuleType, size: Size, answer: Callable[[Sequence[Any]], Any]) -> str | None:
-    once, again, other = (answer(workload.inputs(size, seed)) for seed in (3, 3, 4))
+def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    upload, function, wait, download = steps(module, workload)
+
+    def answer(seed: int) -> Any:
+        result = function(*upload(*workload.inputs(size, seed)))
+        wait(result)
+        return download(result)
+
+    once, again, other = (answer(seed) for seed in (3, 3, 4))
     if not np.array_equal(once, again, equal_nan=True):
         return f"seed 3 gave {once!r} the first time and {again!r} the second"
     if once == other:

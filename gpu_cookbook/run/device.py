@@ -1,10 +1,14 @@
 """The devices that recipes run on: their name, their own clock, their copy bandwidth. One class per kind of device."""
 
+import contextlib
 import os
 import statistics
+import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.thread import _WorkItem
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -18,6 +22,11 @@ BATCHES = 10
 LATE_SPIN = 0.1  # seconds: long compared with the time slices of other processes that run checks on the same device
 
 
+Call = Callable[[], Any]
+Wait = Callable[[Any], None]
+Right = Callable[[Any], bool]  # whether the memory of a result holds the right answer at this moment
+
+
 class Unmeasurable(Exception):
     """The metric cannot be measured here; the message says why."""
 
@@ -27,7 +36,7 @@ class Device(Protocol):
 
     name: str
 
-    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool: ...
+    def late(self, call: Call, wait: Wait, right: Right) -> bool: ...
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]: ...
 
@@ -38,6 +47,59 @@ class Device(Protocol):
     def cache_bytes(self) -> int | None: ...
 
 
+def _late(occupy: Callable[[float], None], finish: Callable[[], Any], call: Call, wait: Wait, right: Right) -> bool:
+    """Whether wait() returns before call() is done on a device that is kept busy meanwhile."""
+    for seconds in (LATE_SPIN, 10 * LATE_SPIN):
+        finish()
+        start = time.perf_counter()
+        occupy(seconds)
+        with held_up(LATE_SPIN):
+            result = call()
+            wait(result)
+            waited = time.perf_counter() - start
+            late = not right(result)
+        finish()
+        if late or waited > seconds / 2:  # else this process was held up, and the device was free too early
+            return late
+    return False
+
+
+@contextlib.contextmanager
+def held_up(seconds: float) -> Iterator[None]:
+    """Every other thread of this process that starts, or takes up work from a pool, sleeps first."""
+    start, run = threading.Thread.start, _WorkItem.run
+    me = threading.get_ident()
+
+    def start_later(thread: threading.Thread) -> None:
+        begin = thread.run
+
+        def run_later() -> None:
+            time.sleep(seconds)
+            begin()
+
+        thread.run = run_later  # type: ignore[method-assign]
+        start(thread)
+
+    def run_item_later(item: Any) -> None:
+        time.sleep(seconds)
+        run(item)
+
+    def sleep_once(*_: object) -> None:
+        if threading.get_ident() != me:
+            sys.setprofile(None)
+            time.sleep(seconds)
+
+    threading.Thread.start, _WorkItem.run = start_later, run_item_later  # type: ignore[method-assign,assignment]
+    if sys.version_info >= (3, 12):
+        threading.setprofile_all_threads(sleep_once)
+    try:
+        yield
+    finally:
+        if sys.version_info >= (3, 12):
+            threading.setprofile_all_threads(None)
+        threading.Thread.start, _WorkItem.run = start, run  # type: ignore[method-assign]
+
+
 class Host:
     """The CPU, whose only clock is the host's."""
 
@@ -45,9 +107,12 @@ class Host:
         self.name = machine.processor()
         self.cores = len(os.sched_getaffinity(0))
 
-    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
-        """Whether wait() returns too early. Always False: without a queue to look at, only the result is compared."""
-        return False
+    def late(self, call: Call, wait: Wait, right: Right) -> bool:
+        """Whether wait() returns before call() is done: every thread that it starts or hands work to is held up."""
+        with held_up(LATE_SPIN):
+            result = call()
+            wait(result)
+            return not right(result)
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         raise Unmeasurable("there is no clock other than the host's")
@@ -125,6 +190,7 @@ class Cuda:
         self.device.set_current()
         self.name = self.device.name
         self.stream = LEGACY_DEFAULT_STREAM  # what PyCUDA, CuPy, Numba and PyTorch use, unless told otherwise
+        self.own = self.device.create_stream()
         self.timed = EventOptions(timing_enabled=True)
         arch = "".join(map(str, self.device.compute_capability))
         self.kernel = Program(self.SPIN, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("spin")
@@ -139,17 +205,19 @@ class Cuda:
     def record(self) -> Any:
         return self.stream.record(options=self.timed)
 
-    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
-        """Whether wait() returns before the device is done with call()."""
-        self.device.sync()
-        self.spin(LATE_SPIN)
-        result = call()
-        behind = self.record()
-        wait(result)
-        time.sleep(LATE_SPIN / 10)  # the event completes a moment after the work
-        late = not behind.is_done
-        self.device.sync()
-        return late
+    def late(self, call: Call, wait: Wait, right: Right) -> bool:
+        """Whether wait() returns before the device is done with call(), in whatever stream that runs."""
+        return _late(self.occupy, self.device.sync, call, wait, right)
+
+    def occupy(self, seconds: float) -> None:
+        """Takes every thread of every multiprocessor, in a stream of its own, so that no other kernel can begin."""
+        from cuda.core import LaunchConfig, launch
+
+        properties = self.device.properties
+        threads = properties.max_threads_per_multiprocessor
+        blocks = -(-threads // properties.max_threads_per_block)
+        config = LaunchConfig(grid=blocks * properties.multiprocessor_count, block=threads // blocks)
+        launch(self.own, config, self.kernel, np.int64(seconds * 1e9))
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         """Seconds per call, one value per batch of calls that were all queued before the first of them ran.
@@ -212,6 +280,8 @@ class OpenCl:
         import pyopencl as cl
 
         self.queue = queue
+        self.own = cl.CommandQueue(queue.context, queue.device)
+        self.occupied_rounds = 0.0  # per second; measured when it is needed
         self.name = queue.device.name.strip()
         self.kernel = cl.Kernel(cl.Program(queue.context, self.SPIN).build(), "spin")
         self.sink = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
@@ -238,25 +308,37 @@ class OpenCl:
     def spin(self, seconds: float) -> None:
         self.kernel(self.queue, (1,), (1,), np.int64(seconds * self.rounds), self.sink)
 
-    def late(self, call: Callable[[], Any], wait: Callable[[Any], None]) -> bool:
-        """Whether wait() returns before the device is done with call()."""
+    def late(self, call: Call, wait: Wait, right: Right) -> bool:
+        """Whether wait() returns before the device is done with call(), in whatever queue that runs."""
+        return _late(self.occupy, self.finish, call, wait, right)
+
+    def finish(self) -> None:
+        self.queue.finish()
+        self.own.finish()
+
+    def occupy(self, seconds: float) -> None:
+        """Takes every compute unit, in a queue of its own, so that no other kernel can begin; and the recipe's queue,
+        since a CPU's threads may get to its kernels in between."""
+        if not self.occupied_rounds:
+            times = []
+            for _ in range(3):
+                start = time.perf_counter()
+                self._occupy(self.rounds // 1000)
+                self.own.finish()
+                times.append(time.perf_counter() - start)
+            self.occupied_rounds = self.rounds // 1000 / min(times)
+        self._occupy(seconds * self.occupied_rounds)
+        self.own.flush()
+        self.spin(seconds)
+        self.queue.flush()
+
+    def _occupy(self, rounds: float) -> None:
         import pyopencl as cl
 
-        complete = cl.command_execution_status.COMPLETE
-        for seconds in (LATE_SPIN, 10 * LATE_SPIN):
-            self.queue.finish()
-            start = time.perf_counter()
-            self.spin(seconds)
-            result = call()
-            behind = cl.enqueue_marker(self.queue)
-            wait(result)
-            waited = time.perf_counter() - start
-            time.sleep(LATE_SPIN / 10)  # the marker is done a moment after the work
-            late = behind.command_execution_status != complete
-            self.queue.finish()
-            if late or waited > seconds / 2:  # else the device was not kept busy for as long as intended
-                return late
-        return False
+        # A GPU's compute unit has room for up to 2,048 work-items. PoCL's threads take up to 32 groups at a time.
+        groups, size = (32, 1) if self.queue.device.type & cl.device_type.CPU else (8, 256)
+        count = self.queue.device.max_compute_units * groups
+        self.kernel(self.own, (count * size,), (size,), np.int64(rounds), self.sink)
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         """Seconds per call: the difference between 2 n calls and n calls, divided by n; all of them are queued before

@@ -12,14 +12,21 @@ import numpy as np
 
 from gpu_cookbook import machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
+from gpu_cookbook.run import memory
 from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
 from gpu_cookbook.run.device import Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import error
 
-VERSION = "1"  # of the definition of the metrics: stored results of another version are not compared with these
+# Of the definition of the metrics. Stored results of an older version are shown as stale.
+VERSION = "2"
+VERSIONS = ("1", VERSION)
 BUDGET = 0.3  # seconds of calls per metric
 MOST_SAMPLES = 10_000  # an increment stays exact for 65,535 calls
 SAMPLES = 10  # the least number of samples, unless they take more than four budgets (then 3 are enough) or ten (then 1)
+# The calls take so many sets of arguments in turn, and one call in EVERY is checked. Arrays that are LARGE together, in
+# bytes, have one set: no cache keeps what the call before has left of them.
+SETS, EVERY, LARGE = 3, 16, 2**28
 # In seconds. Without an upload, a first call that takes longer is the only sample: the check has compiled everything.
 COLD_LIMIT = 5
 # A fraction of the device time: a synchronised call cannot take less, apart from the spread of the clocks.
@@ -32,23 +39,25 @@ class Wrong(Exception):
     """An answer that differs from the reference; the message says where."""
 
 
-def sample(call: Callable[[], Any]) -> list[float]:
-    """Time calls until there are enough samples; return the seconds of each."""
-    times = []
-    begin = time.perf_counter()
-    while True:
-        start = time.perf_counter()
-        call()
-        end = time.perf_counter()
+def sample(call: Callable[..., Any], between: Callable[[], tuple[Any, ...]] = tuple) -> list[float]:
+    """Time calls until there are enough samples; return the seconds of each. ``between`` is called before each, outside
+    of the clock, and returns its arguments."""
+    times: list[float] = []
+    spent = 0.0
+    clock = time.perf_counter
+    while not (
+        len(times) >= MOST_SAMPLES
+        or (spent >= BUDGET and len(times) >= SAMPLES)
+        or (spent >= 4 * BUDGET and len(times) >= 3)
+        or spent >= 10 * BUDGET
+    ):
+        arguments = between()
+        start = clock()
+        call(*arguments)
+        end = clock()
         times.append(end - start)
-        spent, count = end - begin, len(times)
-        if (
-            count >= MOST_SAMPLES
-            or (spent >= BUDGET and count >= SAMPLES)
-            or (spent >= 4 * BUDGET and count >= 3)
-            or spent >= 10 * BUDGET
-        ):
-            return times
+        spent += end - start
+    return times
 
 
 def device_memory_used() -> int:
@@ -125,78 +134,147 @@ def does_not_fit(workload: ModuleType, size: Size, device: Device) -> str | None
     return None
 
 
+class Turn:
+    """One set of arguments, what its arrays hold, and what came of it."""
+
+    def __init__(self, number: int, arguments: tuple[Any, ...], **options: Any) -> None:
+        self.number = number  # of the inputs that its arrays hold
+        self.arguments, self.options = arguments, options
+        self.calls = 0  # since its arrays were filled
+        self.result: Any = None
+        self.replay: Callable[[], Any]  # of prepared()
+
+
 class Calls:
-    """The timed calls of a recipe on one input, and the checks that they did the work."""
+    """The timed calls of a recipe, and the checks that they did the work.
+
+    The calls take a few sets of arguments in turn. Between two calls, outside of the clock, a set is given other values
+    at the same place now and then, so that a call which remembers anything of an earlier one is found out.
+    """
 
     def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
         self.upload, self.function, self.wait, self.download = steps(module, workload)
         self.round_trip = round_trip(module, workload)
         self.prepared = getattr(module, "prepared", None)
-        self.workload = workload
-        self.inputs = workload.inputs(size)
-        self.expected = Expected(workload, self.inputs)
-        self.in_place = repeats(workload)  # looked up once, so that a timed call does nothing but the work
+        self.workload, self.in_place = workload, repeats(workload)
+        # More sets than one are for what a cache could keep.
+        count = SETS if workload.footprint(size) <= LARGE else 1
+        self.inputs = [workload.inputs(size, seed) for seed in range(count + 1)]  # one more, to fill a set with
+        self.expected = [Expected(workload, inputs) for inputs in self.inputs]
+        self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
 
-    arguments: tuple[Any, ...]
-    result: Any
-    back: Any
-    replay: Callable[[], Any]
+    turns: list[Turn]
+    now: Turn
 
-    def begin(self) -> None:
-        """Upload the arguments and reset the count of calls."""
-        self.arguments = ()  # freed before new ones are made
-        self.result = self.back = None
-        self.options: dict[str, Any] = {}
-        self.calls = 0
-        self.arguments = self.upload(*self.inputs)
-
-    def poison(self) -> None:
-        """If the recipe can write into an existing array, fill that array with NaN: what later calls do not write stays
-        NaN."""
-        if takes_out(self.function):
-            self.result = None
-            self.options.clear()
-            # A new array each time: upload() may not copy, and then the calls write into this very array.
-            (self.options["out"],) = self.upload(np.full(self.expected.answer.shape, np.nan, np.float32))
-
-    def call(self) -> Any:
-        self.result = None  # free the previous result first, so that only one exists
-        self.result = result = self.function(*self.arguments, **self.options)
-        self.calls += 1
-        if self.in_place:
-            self.arguments = (result,)
-        return result
-
-    def synchronised(self) -> None:
-        self.wait(self.call())
+    def begin(self, what: str = "", only: int | None = None, on_host: bool = False, poisoned: bool = False) -> None:
+        """New sets of arguments, or so many ``only``. ``what``: comes before whatever is wrong with a result.
+        ``on_host``: not uploaded, for there_and_back(). ``poisoned``: with an array to write into, if the recipe can,
+        that is filled with NaN: what calls do not write stays NaN."""
+        self.turns, self.done, self.checking, self.what, self.on_host = [], 0, 0.0, what, on_host
+        self.spare, self.refilled = len(self.inputs) - 1, False
+        for number in range(only or self.spare):
+            # upload() may not copy, and what is in a set changes: so these are copies.
+            arguments = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in self.inputs[number])
+            turn = Turn(number, arguments if on_host else self.upload(*arguments))
+            if poisoned and takes_out(self.function):
+                (turn.options["out"],) = self.upload(np.full(self.expected[number].answer.shape, np.nan, np.float32))
+            self.turns.append(turn)
+        self.now, self.begun = self.turns[0], time.perf_counter()
 
     def prepare(self) -> None:
-        """Calls prepared() with new arguments, which no call has seen; replayed() runs what it returns."""
+        """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
         assert self.prepared
-        self.begin()
-        self.poison()
-        self.replay = self.prepared(*self.arguments, **self.options)
+        self.begin("prepared: ", poisoned=True)
+        for turn in self.turns:
+            turn.replay = self.prepared(*turn.arguments, **turn.options)
 
-    def replayed(self) -> None:
-        self.result = result = self.replay()
-        self.calls += 1
+    def turn(self) -> tuple[Turn]:
+        """The next set. One call in EVERY, at a place that changes, is checked, and the set after it is given other
+        values, for as long as that takes no more time than the calls."""
+        before, self.done = self.now, self.done + 1
+        self.now = self.turns[self.done % len(self.turns)]
+        due = self.done % EVERY == self.done // EVERY % EVERY or not self.refilled
+        start = time.perf_counter()
+        if due and self.now.calls and self.checking <= (start - self.begun) / 2:
+            self.verify(before)
+            self.refill()
+            self.checking += time.perf_counter() - start
+        self.now.result = None  # free the previous result first, so that only one of each set exists
+        return (self.now,)
+
+    def refill(self) -> None:
+        """Gives the arrays of this set the values that no other set has, at the same place. Arrays that other processes
+        hold stay as they are."""
+        now = self.now
+        if not self.arrays:
+            now.arguments, filled = self.inputs[self.spare], True
+        else:
+            values = self.inputs[self.spare]
+            filled = all([memory.write(x, each) for x, each in zip(now.arguments, values, strict=True)])
+        self.refilled = True
+        if filled:
+            now.number, self.spare, now.calls = self.spare, now.number, 0
+
+    def call(self) -> Any:
+        """One that is not waited for."""
+        self.done += 1
+        self.now = now = self.turns[self.done % len(self.turns)]
+        now.result = None
+        now.result = result = self.function(*now.arguments, **now.options)
+        now.calls += 1
+        if self.in_place:
+            now.arguments = (result,)
+        return result
+
+    def synchronised(self, now: Turn) -> None:
+        now.result = result = self.function(*now.arguments, **now.options)
         self.wait(result)
+        now.calls += 1
+        if self.in_place:
+            now.arguments = (result,)
 
-    def verify(self, what: str = "") -> None:
-        """Raises Wrong if the result is not what all calls so far should have produced."""
-        expected = Expected(self.workload, self.inputs, self.calls) if self.in_place else self.expected
-        fault = expected.disagreement(self.download(self.result))
+    def replayed(self, now: Turn) -> None:
+        now.result = result = now.replay()
+        self.wait(result)
+        now.calls += 1
+
+    def there_and_back(self, now: Turn) -> None:
+        now.result = self.round_trip(*now.arguments)
+        now.calls += 1
+
+    def expectation(self, turn: Turn) -> Expected:
+        """What the last result of a set should be."""
+        if self.in_place and not self.on_host:
+            return Expected(self.workload, self.inputs[turn.number], turn.calls)
+        return self.expected[turn.number]
+
+    def verify(self, turn: Turn) -> None:
+        """Raises Wrong if the last result of a set is not what it should be."""
+        expected = self.expectation(turn)
+        fault = expected.disagreement(turn.result) if self.on_host else expected.fault_of(turn.result, self.download)
         if fault:
-            raise Wrong(what + fault)
+            raise Wrong(self.what + fault)
 
-    def there_and_back(self) -> None:
-        self.back = None  # free the previous result first, so that only one exists
-        self.back = self.round_trip(*self.inputs)
+    def verify_all(self) -> None:
+        for turn in self.turns:
+            if turn.result is not None:
+                self.verify(turn)
 
-    def verify_back(self) -> None:
-        fault = self.expected.disagreement(self.back)
-        if fault:
-            raise Wrong(f"with transfer: {fault}")
+    def error(self) -> float | None:
+        """How far the last result is from the reference: see precision.error()."""
+        expected = self.expectation(self.now)
+        return error(self.workload, expected.answer, self.download(self.now.result), expected.inputs)
+
+    def late(self, device: Device) -> bool:
+        """Whether wait() returns before the device is done with a call on values that no call has seen."""
+
+        def call() -> Any:
+            self.refill()
+            now = self.now
+            now.calls += 1
+            return self.function(*now.arguments, **now.options)
+
+        return device.late(call, self.wait, lambda result: self.expectation(self.now).holds(result))
 
 
 def measure(
@@ -208,63 +286,69 @@ def measure(
     """
     calls = Calls(module, workload, result.size)
     with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:
-        calls.begin()
+        calls.begin(only=1)
         start = time.perf_counter()
-        calls.synchronised()
+        calls.synchronised(calls.now)
         cold = time.perf_counter() - start
     if peak:
         result = replace(result, peak_memory=peak.bytes)
-    uploaded = any(isinstance(x, np.ndarray) for x in calls.inputs)
     timings = {}
-    if cold <= COLD_LIMIT or uploaded:  # the first call also waits for an upload that has only been started
-        calls.poison()
-        timings[Metric.RESIDENT] = Timing.of(sample(calls.synchronised))
+
+    def resident() -> Timing:
+        calls.begin(poisoned=True)
+        calls.synchronised(calls.now)
+        times = sample(calls.synchronised, calls.turn)
+        calls.verify_all()
+        return Timing.of(times)
+
+    def own(wall: Timing) -> Timing:
+        calls.begin("with the queue kept full: ", poisoned=True)
+        times = device.device_times(calls.call, wall.median)
+        calls.wait(calls.now.result)
+        calls.verify_all()
+        return Timing.of(times)
+
+    if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started
+        timings[Metric.RESIDENT] = resident()
     else:
+        calls.verify_all()
         timings[Metric.RESIDENT] = Timing.of([cold])
-    calls.verify()
+    result = replace(result, error=calls.error())
 
     try:
-        calls.poison()
-        own = Timing.of(device.device_times(calls.call, timings[Metric.RESIDENT].median))
+        measured = own(timings[Metric.RESIDENT])
         for _ in range(AGAIN):
-            if not _too_fast(timings[Metric.RESIDENT], own):
+            if not _too_fast(timings[Metric.RESIDENT], measured):
                 break
-            calls.poison()
-            timings[Metric.RESIDENT] = Timing.of(sample(calls.synchronised))
-            calls.verify()
-            calls.poison()
-            own = Timing.of(device.device_times(calls.call, timings[Metric.RESIDENT].median))
+            timings[Metric.RESIDENT] = resident()
+            measured = own(timings[Metric.RESIDENT])
     except Unmeasurable as reason:
         result = replace(result, no_device_time=str(reason))
     else:
-        calls.wait(calls.result)
-        calls.verify("with the queue kept full: ")
         wall = timings[Metric.RESIDENT]
-        if not _too_fast(wall, own):
-            timings[Metric.DEVICE] = own
-        elif not device.late(calls.call, calls.wait):
+        if not _too_fast(wall, measured):
+            timings[Metric.DEVICE] = measured
+        elif not calls.late(device):
             # The calls in the queue keep their results, so that each takes new memory: PyOpenCL's arrays on a CPU.
             slower = "calls in a full queue, whose results all take new memory, are slower than a synchronised one"
             result = replace(result, no_device_time=slower)
         else:
             fault = (
                 f"one synchronised call takes {wall.median * 1e3:,.4g} ms, but the device's own clock says"
-                f" {own.median * 1e3:,.4g} ms: the call did not wait for the device"
+                f" {measured.median * 1e3:,.4g} ms: the call did not wait for the device"
             )
             return replace(result, status=Status.REFUSED, reason=fault)
 
     if calls.prepared:
         calls.prepare()
-        calls.replayed()
-        timings[Metric.PREPARED] = Timing.of(sample(calls.replayed))
-        calls.verify("prepared: ")
-        del calls.replay  # and what it keeps on the device
+        calls.replayed(calls.now)
+        timings[Metric.PREPARED] = Timing.of(sample(calls.replayed, calls.turn))
+        calls.verify_all()
 
-    if uploaded:
-        calls.options.clear()
-        calls.arguments, calls.result = (), None
-        timings[Metric.TRANSFER] = Timing.of(sample(calls.there_and_back))
-        calls.verify_back()
+    if calls.arrays:
+        calls.begin("with transfer: ", on_host=True)
+        timings[Metric.TRANSFER] = Timing.of(sample(calls.there_and_back, calls.turn))
+        calls.verify_all()
     return replace(result, timings=timings)
 
 

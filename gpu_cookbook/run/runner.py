@@ -15,16 +15,39 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import psutil
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Probe, Result, Size, Status, from_wire
+from gpu_cookbook.results import Probe, Result, Size, Status
+from gpu_cookbook.run import family, rules
+from gpu_cookbook.scaling import Answer, Cost, Started
 
 START_LIMIT = 300  # seconds to import, start engines and compile before the first result
 PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
-KILL_LIMIT = 5  # seconds: a process that is still alive by then is stuck in the driver
-MARK = "GPU_COOKBOOK_WORKER"  # the environment variable that identifies the processes of a worker
+MARKER = "---- The recipe begins here: what follows is its own output."
+LEFT_LIMIT = 10  # seconds that the processes of a recipe have to end after it
+LOOK = 1  # seconds after which a silent worker is looked at: it may have ended and left its pipe to a child
+LONGEST = 2**24  # bytes of a message: ten thousand samples of each metric are less than a tenth of that
+MOST_OUTPUT = 2**26  # bytes on standard output and error, which are kept on the disk
+LAST_OUTPUT = 2**16  # bytes, in which the last line is looked for
+# What a worker says: {"what": value}, each value of this type.
+MESSAGES: dict[str, Any] = {
+    "start": Size,
+    "device": str,
+    "result": Result,
+    "probe": Probe,
+    "engine": Started,
+    "answer": Answer,
+    "cost": Cost | None,
+    "manners": str,
+    "imported": str,
+    "behind": dict[str, tuple[int, int]],
+    "ending": str,
+    "done": bool,
+}
+GARBAGE = "wrote something else into the pipe through which gpu-cookbook gets results"
 # How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
 # and 20 s.
 GIVE_UP = {
@@ -51,8 +74,16 @@ def run(
     if obstacle:
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
+    fault = rules.fault(recipe)
+    if fault:
+        yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
+        return
     machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
+    fault, afterwards = watch(recipe, limit)
+    if fault:
+        yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
+        return
     wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
     left = list(sizes)
@@ -61,11 +92,14 @@ def run(
         try:
             for message in process.messages(START_LIMIT, limit):
                 if "start" in message:
-                    started(recipe, _size(message["start"]))
+                    started(recipe, message["start"])
                 elif "device" in message:
                     device = message["device"]
                 elif "result" in message:
-                    found = _with_conditions(from_wire(message["result"]), recipe, device)
+                    found = _with_conditions(message["result"], recipe, device)
+                    if found.size not in left:
+                        ending = GARBAGE
+                        break
                     left.remove(found.size)
                     if left:
                         yield found
@@ -77,8 +111,9 @@ def run(
             if last:
                 yield last
             raise
-    if last and last.ok and ending:
-        last = replace(last, status=Status.FAILED, reason=f"passed, then at exit: {ending}")
+    if last and last.ok and (ending or afterwards):
+        when = "at exit" if ending else "called again and again"
+        last = replace(last, status=Status.FAILED, reason=f"passed, then {when}: {ending or afterwards}")
     if last:
         yield last
     for number, size in enumerate(left):
@@ -86,8 +121,28 @@ def run(
         yield _with_conditions(Result.of(recipe, size, Status.FAILED, reason), recipe, device)
 
 
-def _size(wire: Any) -> Size:
-    return tuple(wire) if isinstance(wire, list) else wire
+def watch(recipe: catalogue.Recipe, limit: float) -> tuple[str | None, str | None]:
+    """(what the recipe leaves behind or changes, how its process ended early), each in one line, or None. The second is
+    no verdict: what ends every process of the recipe costs the results in which it does so."""
+    fault = ending = None
+    with Process({"action": "watch", "path": str(recipe.path)}) as process:
+        for message in process.messages(START_LIMIT, limit):
+            fault = fault or message.get("manners")
+            ending = ending or message.get("ending")
+        if process.timed_out:
+            fault = ending  # it would again
+        elif not ending:
+            fault = fault or process.left() or process.said()
+    return fault, ending
+
+
+def _understood(line: bytes) -> dict[str, Any] | None:
+    """A message with a value of the type that it should have; None if it is none."""
+    try:
+        ((what, value),) = json.loads(line).items()
+        return {what: msgspec.convert(value, MESSAGES[what])}
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError, msgspec.ValidationError):
+        return None
 
 
 def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | None) -> Result:
@@ -117,8 +172,12 @@ def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
                 if "ending" in message:
                     found.setdefault(kind, Probe(failed=message["ending"]))
                 else:
-                    found[kind] = Probe(**message["probe"])
+                    found[kind] = message["probe"]
     return found
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text.strip()[:300])
 
 
 _running: set["Process"] = set()
@@ -142,16 +201,18 @@ class Process:
         self.job = job
         self.cores = cores
         self.gpus = gpus
+        self.timed_out = False
 
     def __enter__(self) -> Self:
-        self.folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
+        self.folder = tempfile.mkdtemp(dir=family.home())
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
         _running.add(self)
         settings = (GIVE_UP if self.job.get("address") else {}) | environment(self.folder)
         if self.gpus is not None:
             settings |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus))}
-        with Path(self.folder, "stderr").open("wb") as errors, _only(self.cores):
+        self.errors = Path(self.folder, "stderr")
+        with self.errors.open("wb") as errors, _only(self.cores):
             self.popen = subprocess.Popen(
                 # The job goes through stdin, because a longer command line shifts addresses in memory: that changed
                 # NumPy's increment of 1,000,000 elements from 43 to 57 µs on an AMD EPYC.
@@ -166,68 +227,114 @@ class Process:
         os.close(writing)
         assert self.popen.stdin
         with contextlib.suppress(BrokenPipeError), self.popen.stdin as stdin:
-            stdin.write(json.dumps(self.job).encode())
+            stdin.write(json.dumps(self.job | {"parent": os.getpid()}).encode())
         return self
 
     def messages(self, first_limit: float, limit: float) -> Iterator[dict[str, Any]]:
-        """The worker's messages, followed by {"ending": reason} if it did not end normally."""
+        """The worker's messages, followed by {"ending": reason} if it did not end normally. See MESSAGES."""
         buffer = b""
         deadline = time.monotonic() + first_limit
-        measuring = False
+        measuring = done = False
         while True:
-            ready, _, _ = select.select([self.pipe], [], [], max(0, deadline - time.monotonic()))
+            ended = self.popen.poll() is not None  # asked first: what it has said by then is read
+            ready, _, _ = select.select([self.pipe], [], [], max(0, min(LOOK, deadline - time.monotonic())))
             if not ready:
-                yield {"ending": f"timed out after {limit if measuring else first_limit} s"}
-                return
+                if ended:
+                    break
+                if self.errors.stat().st_size > MOST_OUTPUT:
+                    yield {"ending": f"printed more than {MOST_OUTPUT:,} bytes"}
+                    return
+                if time.monotonic() >= deadline:
+                    self.timed_out = True
+                    stopped = "was stopped by a signal, and " if self._is_stopped() else ""
+                    yield {"ending": f"{stopped}timed out after {limit if measuring else first_limit} s"}
+                    return
+                continue
             block = os.read(self.pipe.fileno(), 65536)
             if not block:
                 break
             *lines, buffer = (buffer + block).split(b"\n")
             for line in lines:
-                message = json.loads(line)
+                message = _understood(line)
+                if message is None:
+                    yield {"ending": GARBAGE}
+                    return
+                done = done or "done" in message
                 if {"result", "device", "engine", "imported"} & message.keys():
                     measuring = True
                 deadline = time.monotonic() + (limit if measuring else first_limit)
-                yield message
+                if "done" not in message:
+                    yield message
+            if len(buffer) > LONGEST:
+                yield {"ending": GARBAGE}
+                return
         try:
             code = self.popen.wait(END_LIMIT)
         except subprocess.TimeoutExpired:
             yield {"ending": f"did not exit within {END_LIMIT} s of its last result and was stopped"}
         else:
-            if code:
+            if code or not done:
                 yield {"ending": self._reason(code)}
+            elif buffer:
+                yield {"ending": GARBAGE}
+
+    def left(self) -> str | None:
+        """Which processes stay, in one line, although the worker has ended; None if none do."""
+        deadline = time.monotonic() + LEFT_LIMIT
+        while names := sorted({_name(each) for each in self.family()} - {""}):
+            if time.monotonic() > deadline:
+                return f"leaves processes behind: {', '.join(names)}"
+            time.sleep(0.05)
+        return None
+
+    def said(self) -> str | None:
+        """What the recipe has printed, in one line; None if nothing."""
+        with self.errors.open("rb") as errors:
+            _, text, *_ = (errors.read(LAST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
+        return f"prints: {_one_line(text)}" if text.strip() else None
+
+    def _is_stopped(self) -> bool:
+        with contextlib.suppress(psutil.Error):
+            return psutil.Process(self.popen.pid).status() == psutil.STATUS_STOPPED
+        return False
 
     def _reason(self, code: int) -> str:
+        """Why the worker ended before it was done, or with this code."""
         if code == -signal.SIGKILL:
             return "killed by SIGKILL, which the system sends when memory runs out"
         if code < 0:
-            return f"crashed: {signal.Signals(-code).name}"
-        with Path(self.folder, "stderr").open(encoding="utf-8", errors="replace") as errors:
-            lines = [line.strip() for line in errors if line.strip()]
-        return lines[-1][:300] if lines else f"ended with exit code {code}"
+            try:
+                return f"crashed: {signal.Signals(-code).name}"
+            except ValueError:  # a real-time signal has no name
+                return f"crashed: signal {-code}"
+        if code == 0:
+            return "ended its process, with exit code 0, before it was done"
+        with self.errors.open("rb") as errors:
+            errors.seek(max(0, self.errors.stat().st_size - LAST_OUTPUT))
+            text = errors.read().decode(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        return f"ended with exit code {code}" + (f": {_one_line(lines[-1])}" if lines else "")
 
     def family(self) -> Iterator[psutil.Process]:
-        """The worker and all its descendants, even orphaned ones and those in other sessions: they inherited the folder
-        in their environment."""
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get(MARK) == self.folder:
-                    yield process
+        return family.members(self.folder)
 
     def kill(self) -> None:
-        # multiprocessing's resource trackers exit by themselves once they have freed the shared memory of processes
-        # that have ended.
-        _end(lambda: [process for process in self.family() if "resource_tracker" not in " ".join(_command(process))])
-        psutil.wait_procs(list(self.family()), timeout=3)
-        _end(self.family)
+        family.kill(self.folder)
 
     def __exit__(self, *_: object) -> None:
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.popen.wait(KILL_LIMIT)
+            self.popen.wait(family.KILL_LIMIT)
         self.pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         _running.discard(self)
+
+
+def _name(process: psutil.Process) -> str:
+    """Its program; '' if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return process.name() if process.status() != psutil.STATUS_ZOMBIE else ""
+    return ""
 
 
 @contextlib.contextmanager
@@ -239,23 +346,6 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _end(family: Callable[[], Any]) -> None:
-    """Kills all processes of a family, including those that they started in the meantime."""
-    deadline = time.monotonic() + KILL_LIMIT
-    while (processes := list(family())) and time.monotonic() < deadline:
-        for process in processes:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        time.sleep(0.01)
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -273,7 +363,7 @@ def environment(folder: str) -> dict[str, str]:
         "XDG_CACHE_HOME",
     ):
         settings[name] = f"{folder}/cache"
-    settings[MARK] = str(folder)
+    settings[family.MARK] = str(folder)
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     nvcc = machine.program("nvcc")
     if nvcc and not shutil.which("nvcc"):

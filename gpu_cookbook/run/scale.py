@@ -17,19 +17,16 @@ from urllib.parse import urlsplit
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Status
-from gpu_cookbook.run import engines, runner
+from gpu_cookbook.run import engines, rules, runner
 from gpu_cookbook.scaling import (
     EMPTY,
     STRONG,
     WEAK,
     WORKLOAD,
     BadInput,
-    Cost,
     Row,
     ScaleError,
-    Started,
     amount,
-    answer_from_wire,
 )
 
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # the kind of worker, for recipes that scale
@@ -311,7 +308,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
         {"mode": mode, "size": work.size, "rows": rows, "columns": columns, "chunk": chunk}
         for mode, (rows, columns, chunk) in problems.items()
     ]
-    away = run.address and unreachable_reason(run.address)
+    away = rules.fault(run.recipe) or (run.address and unreachable_reason(run.address))
     if away:
         yield from (run.row(Status.FAILED, away, **problem) for problem in left)
         return
@@ -332,21 +329,21 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
     with runner.Process(job, **restriction) as process:
         for message in process.messages(runner.START_LIMIT, catalogue.workload_module(WORKLOAD).TIME_LIMIT):
             if "engine" in message:
-                engine = Started(**message["engine"])
+                engine = message["engine"]
                 start_s = engine.seconds
                 run = replace(run, workers=engine.workers)
                 if engine.dashboard:
                     say(f"{run.recipe.technique}: the dashboard is at {engine.dashboard}")
-            elif "answer" in message:
-                answer = answer_from_wire(message["answer"])
+            elif "answer" in message and left:
+                answer = message["answer"]
                 if answer.status == Status.FAILED and run.address:
                     answer = replace(answer, reason=unreachable_reason(run.address) or answer.reason)
                 yield run.row(start_s=start_s, **left.pop(0), **vars(answer))
             elif "cost" in message:
                 costed = True
                 if message["cost"]:
-                    yield run.row(Status.OK, mode=EMPTY, cost=Cost(**message["cost"]))
-            else:
+                    yield run.row(Status.OK, mode=EMPTY, cost=message["cost"])
+            elif "ending" in message:
                 reason = reason or message["ending"]
     if reason and run.address:
         reason = unreachable_reason(run.address) or reason

@@ -1,12 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; scale
-with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
-``address``; or probe with ``kind``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; watch
+with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join
+with ``framework`` and ``address``; or probe with ``kind``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework}
-and {"behind": {…}}; {"ending": reason} if something other than a result failed.
+{…}}; for watch {"imported": framework}, and {"manners": fault} if there is one; for scale {"engine": {…}},
+{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
+{"ending": reason} if something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -18,9 +19,11 @@ NUMPY_IMPORT = time.perf_counter() - start
 
 import contextlib
 import ctypes
+import fcntl
 import inspect
 import json
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -33,23 +36,28 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import engines, measure
-from gpu_cookbook.run.check import Expected, check_refusals, check_size, reason, steps
+from gpu_cookbook.run import distribution, engines, manners, measure, memory
+from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import inexact, workload_for
 
+PR_SET_PDEATHSIG = 1
 Say = Callable[..., None]  # sends a message with these keys
 Outcome = TypeVar("Outcome", Result, scaling.Answer)
 
 
 def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType) -> Device:
-    """The device that the recipe computes on."""
+    """The device that the recipe computes on: where its result is, whatever its head says. A result that is only a
+    number says nothing."""
     if recipe.runs_on == "every NVIDIA GPU":
         return EveryGpu()
-    if recipe.runs_on == "OpenCL device":
-        upload, function, *_ = steps(module, workload)
-        return OpenCl(function(*upload(*workload.inputs(workload.EDGE_SIZES[1]))).queue)
-    if recipe.runs_on == "NVIDIA GPU" or (recipe.runs_on == "NVIDIA GPU or CPU" and module.device.type == "cuda"):
+    upload, function, wait, _ = steps(module, workload)
+    result = function(*upload(*workload.inputs(workload.EDGE_SIZES[1])))
+    wait(result)
+    if memory.is_opencl(result):
+        return OpenCl(result.queue)
+    if memory.is_cuda(result) or recipe.runs_on == "NVIDIA GPU":
         return Cuda()
     return Host()
 
@@ -72,11 +80,11 @@ def attempt(work: Callable[[], Outcome], blank: Outcome) -> Outcome:
     """What ``work()`` returns; ``blank`` as failed, with the reason, if it raises."""
     try:
         return work()
-    except Exception as error:  # a recipe may raise anything; the exception is then its result
+    except BaseException as error:  # a recipe may raise anything, SystemExit as well; that is then its result
         return replace(blank, status=Status.FAILED, reason=_reason(error))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, (measure.Wrong, Unmeasurable)):
         return str(error)
     traceback.print_exc()
@@ -92,7 +100,7 @@ def probe(kind: str) -> Probe:
 def run(job: Mapping[str, Any], say: Say) -> None:
     """Checks or measures a recipe at each size."""
     recipe = catalogue.read(Path(job["path"]))
-    workload = catalogue.workload_module(recipe.workload)
+    workload = workload_for(recipe)
     checking = job["action"] == "check"
     sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
     probes = {kind: Probe(**each) for kind, each in (job["probes"] or {}).items()}
@@ -106,9 +114,11 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         say(device=device.name)
 
         def checked(size: Size) -> Result:
-            fault = check_size(module, workload, size, device, layouts=checking)
+            fault = check_size(module, workload, size, device) or inexact(module, workload, size)
             if not fault and size == workload.EDGE_SIZES[-1]:
-                fault = check_refusals(module, workload)
+                fault = check_refusals(module, workload) or check_often(module, workload)
+                if not fault and recipe.workload == scaling.WORKLOAD:
+                    fault = distribution.fault(recipe, module, workload)
             if fault:
                 raise measure.Wrong(fault)
             return blank(size)
@@ -138,10 +148,29 @@ def run(job: Mapping[str, Any], say: Say) -> None:
             say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
 
 
+def watch(job: Mapping[str, Any], say: Say) -> None:
+    """Looks at what a recipe leaves behind or changes."""
+    recipe = catalogue.read(Path(job["path"]))
+    workload = catalogue.workload_module(recipe.workload)
+    watching = manners.Watch(recipe)
+    with contextlib.ExitStack() as engine:
+        loader = Loader(recipe)
+        loader.imports()
+        watching.begin()
+        module = loader.execute()
+        if hasattr(module, "engine"):
+            engine.enter_context(module.engine())
+        say(imported=recipe.framework)
+        watching.calls(module, workload)
+    fault = watching.end()
+    if fault:
+        say(manners=fault)
+
+
 def scale(job: dict[str, Any], say: Say) -> None:
     """Times a recipe of random_subset_mean for each problem, until its mean is on the host."""
     recipe = catalogue.read(Path(job["path"]))
-    workload = catalogue.workload_module(recipe.workload)
+    workload = workload_for(recipe)
     address = job["address"]
     start = time.perf_counter()
     loader = Loader(recipe)
@@ -188,6 +217,10 @@ def scale(job: dict[str, Any], say: Say) -> None:
 
         for _ in range(engines.warm_up(recipe, workers)):
             answer(2 * workers, 2, 1)
+        if recipe.shares_samples and (fault := distribution.fault(recipe, module, workload)):
+            for _ in job["problems"]:
+                say(answer=asdict(scaling.Answer(Status.FAILED, f"before it was timed: {fault}")))
+            return
         for problem in job["problems"]:
             say(answer=asdict(attempt(partial(measured, problem), scaling.Answer())))
         cost = engines.cost(recipe, module, workers)
@@ -217,26 +250,40 @@ def by_value(*modules: ModuleType) -> None:
 
 
 def main() -> None:
-    # PR_SET_PDEATHSIG: so that the worker does not outlive gpu-cookbook.
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # so that the worker does not outlive gpu-cookbook
     job = json.load(sys.stdin)
-    with os.fdopen(int(sys.argv[1]), "w", buffering=1) as pipe:
+    if os.getppid() != job["parent"]:  # it ended before that
+        return
+    me = os.getpid()
+    with os.fdopen(out_of_reach(int(sys.argv[1])), "w", buffering=1) as pipe:
 
         def say(**message: Any) -> None:
-            pipe.write(json.dumps(message) + "\n")
+            if os.getpid() == me:  # and not in a process that a recipe has forked
+                pipe.write(json.dumps(message) + "\n")
 
         try:
             if job["action"] == "probe":
                 say(probe=asdict(probe(job["kind"])))
+            elif job["action"] == "watch":
+                watch(job, say)
             elif job["action"] == "scale":
                 scale(job, say)
             elif job["action"] == "join":
                 join(job, say)
             else:
                 run(job, say)
-        except Exception as error:  # outside of any result: while importing, starting an engine, or opening the device
+        except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device
             traceback.print_exc()
             say(ending=reason(error))
+        say(done=True)
+
+
+def out_of_reach(descriptor: int) -> int:
+    """The same pipe with a number that nothing gets by counting from 3; programs that are started do not inherit it."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, min(900, limit // 2))
+    os.close(descriptor)
+    return high
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -25,9 +26,10 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import conditions
+from gpu_cookbook.store import conditions, door
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
 from gpu_cookbook.store.conditions import Conditions
+from gpu_cookbook.words import plain
 
 BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "time_resident": Metric.RESIDENT,
@@ -35,8 +37,15 @@ BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "track_device_time": Metric.DEVICE,
     "time_transfer": Metric.TRANSFER,
 }
-SCALARS = {"track_first_result": Metric.FIRST, "track_peak_device_memory": Metric.MEMORY}
+SCALARS = {
+    "track_first_result": Metric.FIRST,
+    "track_peak_device_memory": Metric.MEMORY,
+    "track_error": Metric.ERROR,
+}
 CONDITIONS = "track_conditions"
+KNOWN = {*BENCHMARKS, *SCALARS, CONDITIONS}
+MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
+ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
 
 class Store:
@@ -46,7 +55,10 @@ class Store:
         from asv import config, repo
 
         self.root = _root()
-        self.config = config.Config.load(str(self.root / "asv.conf.json"))
+        try:
+            self.config = config.Config.load(str(self.root / "asv.conf.json"))
+        except Exception as error:  # whatever a broken file does to asv's reader
+            raise StoreError(f"{self.root / 'asv.conf.json'} cannot be read: {_first_line(error)}") from None
         self.config.repo = str(self.root)
         self.config.benchmark_dir = str(self.root / "benchmarks")
         self.config.results_dir = str(self.root / "benchmarks" / "results")
@@ -59,48 +71,49 @@ class Store:
         self.repo = repo.get_repo(self.config)
 
     def load(self) -> tuple[list[Result], list[str]]:
-        """Every stored result with its origin, and one line for each file that cannot be used."""
-        known = conditions.read(self.folder)
+        """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used."""
+        known, complaints = conditions.read(self.folder)
         results: list[Result] = []
-        complaints = []
         for path in sorted(self.folder.glob("*/*.json")):
-            if path.name == "machine.json":
-                continue
             try:
-                results += self._read(path, known)
+                if path.name == "machine.json":
+                    door.read_file(path)
+                else:
+                    results += self._read(path, known)
             except Exception as error:  # asv's reader may raise anything for a broken file: show the other files
-                complaints.append(f"{path.relative_to(self.root)}: {_first_line(error)}")
+                complaints.append(f"{door.shown(path)}: {_first_line(error)}")
         return results, complaints
 
     def _read(self, path: Path, known: Mapping[float, Conditions]) -> list[Result]:
-        from asv import results, util
-
-        try:
-            stored = results.Results.load(str(path), machine_name=path.parent.name)
-        except (util.UserError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise StoreError(f"not an asv result file, or truncated ({_first_line(error)})") from error
+        stored = _stored(path)
         changed = changed_since(self.root, stored.commit_hash)
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
-            if workload in catalogue.workloads() and stored.benchmark_version[name] == measure.VERSION:
+            known_here = workload in catalogue.workloads() and benchmark in KNOWN
+            if known_here and stored.benchmark_version[name] in measure.VERSIONS:
                 self._fill(found, stored, name, workload, benchmark)
-        measured = max(map(int, stored.started_at.values()))
+        measured = max(stored.started_at.values())
+        # What has no date of its own was measured after its commit was made, and not after the file's newest result.
+        first, last = (time.strftime("%Y-%m-%d", time.gmtime(each / 1000)) for each in (stored.date, measured))
         origin = Origin(
             machine=path.parent.name,
             commit=stored.commit_hash,
             environment=stored.env_name,
-            date=time.strftime("%Y-%m-%d", time.gmtime(measured / 1000)),
-            order=(int(stored.date), measured),
+            date=last if first == last else f"by {last}",
+            order=(stored.date, measured),
         )
         environment = _environment_of(stored.env_name)
+        old = any(stored.benchmark_version[name] != measure.VERSION for name in stored.get_all_result_keys())
         results = []
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])
-            stale = recipe is None or bool(changed & sources(recipe))
+            stale = recipe is None or bool(changed & sources(recipe)) or old
             if result := parts.result(key, known, environment):
                 # asv run does not check whether the device can be that fast: refuse here what compare refuses.
-                results.append(judged(replace(result, origin=replace(origin, stale=stale))))
+                day = parts.under(known)
+                date = day.date if day and day.date else origin.date
+                results.append(judged(replace(result, origin=replace(origin, stale=stale, date=date))))
         return results
 
     def _fill(
@@ -115,6 +128,8 @@ class Store:
             technique, *size = map(ast.literal_eval, param)
             # The first result belongs to the recipe and is shown with its smallest size.
             size = size[0] if size else first_size
+            if _dimensions(size) != _dimensions(first_size):
+                raise StoreError(f"{name}: {size} is no size of {workload}")
             parts = found.setdefault((workload, technique, size), _Parts())
             if benchmark == CONDITIONS:
                 parts.conditions = value
@@ -124,7 +139,10 @@ class Store:
                 if benchmark in SCALARS:
                     parts.scalars[SCALARS[benchmark]] = value
                 elif benchmark in BENCHMARKS:
-                    parts.timings[BENCHMARKS[benchmark]] = _timing(value, stats or {})
+                    try:
+                        parts.timings[BENCHMARKS[benchmark]] = _timing(value, stats or {})
+                    except ValueError as error:
+                        raise StoreError(f"{name}, {', '.join(param)}: {error}") from None
 
 
 @dataclass
@@ -136,11 +154,14 @@ class _Parts:
     conditions: float | None = None  # the number of a line in conditions.jsonl
     failed: bool = False
 
+    def under(self, known: Mapping[float, Conditions]) -> Conditions | None:
+        return None if self.conditions is None else known.get(self.conditions)
+
     def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
         """The result with these parts; None if nothing is known about it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
-        under = None if self.conditions is None else known.get(self.conditions)
+        under = self.under(known)
         if not (self.failed or self.timings or self.scalars or under and under.status != Status.OK):
             return None
         result = Result(
@@ -154,14 +175,42 @@ class _Parts:
             timings=self.timings,
             first=FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
             peak_memory=self.scalars.get(Metric.MEMORY),
+            error=self.scalars.get(Metric.ERROR),
         )
         return under.apply(result) if under else result
 
 
+def _dimensions(size: Size) -> int:
+    return len(size) if isinstance(size, tuple) else 1
+
+
 def _timing(median: float, stats: Mapping[str, Any]) -> Timing:
-    low, high = stats.get("ci_99_a"), stats.get("ci_99_b")
-    ci99 = None if low is None or high is None else (low, high)
-    return Timing(median, stats.get("q_25"), stats.get("q_75"), stats.get("repeat"), ci99)
+    """ValueError if the quartiles or the interval do not enclose the median."""
+    q1, q3 = (stats.get(name) for name in ("q_25", "q_75"))
+    low, high = (stats.get(name) for name in ("ci_99_a", "ci_99_b"))
+    for name, (least, most) in {"quartiles": (q1, q3), "interval": (low, high)}.items():
+        if (least is None) != (most is None):
+            raise ValueError(f"one of the {name}'s ends is missing")
+        if (
+            least is not None
+            and most is not None
+            and not least - ROUNDED * abs(least) <= median <= most + ROUNDED * abs(most)
+        ):
+            raise ValueError(f"the {name} from {least} to {most} does not enclose the median, {median}")
+    return Timing(median, q1, q3, stats.get("repeat"), None if low is None or high is None else (low, high))
+
+
+def _stored(path: Path) -> Any:
+    """What asv reads from a file of results, once it is known to be one, and one of this folder's machine."""
+    from asv import results
+
+    data = door.read_file(path)
+    for name, (values, params, _, _, *columns) in data["results"].items():
+        there = math.prod(map(len, params))
+        for column in (values, *columns[1:8]):  # without the duration and the profile
+            if isinstance(column, list) and len(column) != there:
+                raise StoreError(f"{name}: {len(column)} values for {there} combinations of technique and size")
+    return results.Results.load(str(path), machine_name=path.parent.name)
 
 
 def select(
@@ -255,11 +304,13 @@ class Writer:
         self.commit = store.repo.get_hash_from_name("HEAD")
         self.refuse_what_is_not_committed()
         self._refuse_another_installation()
-        if machine_name is not None and not re.fullmatch(r"\w[\w.-]*", machine_name):
+        if machine_name is None:
+            machine_name = asv_machine.Machine.get_unique_machine_name()
+        if not MACHINE.fullmatch(machine_name):
             raise StoreError(
-                f"'{machine_name}' is not a valid machine name: use letters, digits, '_', '-' and '.', as in my-gpu."
+                f"'{plain(machine_name)}' is not a valid machine name: use letters from a to z, digits, '_', '-' and"
+                " '.', as in --machine my-gpu."
             )
-        machine_name = machine_name or asv_machine.Machine.get_unique_machine_name()
         defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
         if machine.gpus():
             defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
@@ -274,6 +325,7 @@ class Writer:
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
+        self._try_places()
         self._results()  # fail now, not after the measurement
         self.measured: set[tuple[str, str]] = set()  # (workload, technique) of this run
 
@@ -283,6 +335,19 @@ class Writer:
             raise StoreError(
                 f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
             )
+
+    def _try_places(self) -> None:
+        """StoreError if something cannot be written that is to be written once there are results."""
+        folders = (self.store.folder, self.store.folder / self.machine.machine)
+        try:
+            with self._locked():
+                for folder in folders:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    tempfile.TemporaryFile(dir=folder).close()
+                for file in folders[0].glob("*.jsonl"):
+                    file.open("ab").close()
+        except OSError as error:
+            raise StoreError(f"Results cannot be stored in {folders[1]}: {_first_line(error)}") from None
 
     def _refuse_another_installation(self) -> None:
         root = self.store.root
@@ -306,6 +371,7 @@ class Writer:
             for each in results
             if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
             and each.value(Metric.RESIDENT) is not None
+            and not each.stale
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
             and (recipe := catalogue.find(each.workload, each.technique))
             and each.versions == machine.versions(recipe.packages)
@@ -385,22 +451,22 @@ class Writer:
     def _results(self) -> Any:
         from asv import results
 
-        params = dict(self.machine.__dict__) | {"python": self.python}
+        params = {name: str(value) for name, value in self.machine.__dict__.items()} | {"python": self.python}
         stored = results.Results(
             params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
         )
+        path = self.store.folder / results.get_filename(self.machine.machine, self.commit, self.environment)
         try:
+            if path.exists():
+                _stored(path)
             stored.load_data(str(self.store.folder))
         except Exception as error:  # whatever a broken file does to asv's reader
-            name = f"{self.machine.machine}/{self.commit[:8]}-{self.environment}.json"
-            raise StoreError(
-                f"{self.store.folder / name} cannot be read ({_first_line(error)}): fix it, or move it away."
-            ) from error
+            raise StoreError(f"{path} cannot be read ({_first_line(error)}): fix it, or move it away.") from error
         return stored
 
     def _save(self, stored: Any) -> None:
         """Replaces each file in one step, so that a process that is killed here leaves either the old file or the new
-        one."""
+        one. StoreError if the new one could not be read again."""
         from asv import util
 
         with tempfile.TemporaryDirectory(dir=self.store.scratch) as folder:
@@ -408,9 +474,15 @@ class Writer:
             self.machine.save(folder)
             stored.save(folder)
             for file in Path(folder).rglob("*.json"):
+                try:
+                    door.read_file(file)
+                except door.Unfit as error:
+                    raise StoreError(f"{file.relative_to(folder)} could not be read again: {error}") from None
                 target = self.store.folder / file.relative_to(folder)
                 target.parent.mkdir(exist_ok=True)
-                file.replace(target)
+                new = target.with_name(f".{target.name}.new")  # beside it: no rename leads to another file system
+                shutil.copyfile(file, new)
+                new.replace(target)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -423,11 +495,15 @@ class Writer:
 
 def _root() -> Path:
     """The clone that the current folder is in."""
-    for folder in (Path.cwd(), *Path.cwd().parents):
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise StoreError("The current folder was deleted: change to a clone of GPU Cookbook.") from None
+    for folder in (here, *here.parents):
         if (folder / "asv.conf.json").exists() and (folder / "recipes").is_dir():
             return folder
     raise StoreError("Stored results are part of a clone of GPU Cookbook: run this command inside a clone.")
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    return plain((str(error).strip() or type(error).__name__).split("\n")[0])[:300]

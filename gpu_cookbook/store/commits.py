@@ -11,7 +11,11 @@ from pathlib import Path
 from gpu_cookbook.catalogue import Recipe
 
 C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-CHECKED_ONLY = {"EDGE_SIZES", "AWKWARD"}  # AWKWARD: its name in older commits
+# What only checking uses of a workload. AWKWARD is the name of EDGE_SIZES in older commits.
+CHECKED_ONLY = {
+    *("EDGE_SIZES", "AWKWARD", "MEANS", "tolerance", "error_scale", "exact_inputs", "special_inputs", "_special"),
+    *("shared_mean", "shared_reference", "shared_tolerance", "shared_error_scale"),
+}
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 
 
@@ -20,8 +24,18 @@ class StoreError(OSError):
 
 
 def git(root: Path, *arguments: str) -> str:
-    """The output of git, or an empty string if it fails."""
-    done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+    """The output of git, or an empty string if it fails. StoreError if there is no git, or if it trusts nobody else's
+    clone."""
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    except FileNotFoundError:
+        raise StoreError("Stored results belong to commits, but git is not on PATH: install it.") from None
+    if done.returncode and (advice := re.search(r"git config --global --add safe\.directory .*", done.stderr)):
+        raise StoreError(
+            f"git does not read {root}, because it belongs to another user (dubious ownership). If you trust that"
+            f" user: {advice[0].strip()}"
+        )
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -29,11 +43,14 @@ def git(root: Path, *arguments: str) -> str:
 def changed_since(root: Path, commit: str) -> frozenset[str]:
     """The files of recipes/ and kernels/ whose code is not what it was at that commit. Comments and docstrings are not
     code: a recipe's docstring may quote a measured time without making it stale. Nor are the sizes at which recipes are
-    only checked.
+    only checked, nor how exact their results must be.
 
     StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        raise StoreError(f"belongs to a commit that this repository does not have ({commit[:8]})")
+        raise StoreError(
+            f"belongs to a commit that this repository does not have ({commit[:8]}). In a shallow clone, run: git fetch"
+            " --unshallow"
+        )
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
     there = [name for name in names if (root / name).exists()]
     before = _at(root, commit, there)
@@ -51,7 +68,7 @@ def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
     texts = {}
     for name in names:
         head = output.readline().split()  # an object's name, its kind and its size; or the name and "missing"
-        texts[name] = output.read(int(head[2])).decode() if len(head) == 3 else ""
+        texts[name] = output.read(int(head[2])).decode(errors="replace") if len(head) == 3 else ""
         if len(head) == 3:
             output.readline()
     return texts
@@ -65,15 +82,19 @@ def _code(name: str, text: str) -> str:
         tree = None
     if tree is None:
         return " ".join(C_COMMENT.sub(" ", text).split())
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.Assign) and _names(node) & CHECKED_ONLY)]
+    if name.endswith("__init__.py"):  # a workload
+        tree.body = [node for node in tree.body if not _names(node) & CHECKED_ONLY]
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)
 
 
-def _names(node: ast.Assign) -> set[str]:
-    return {target.id for target in node.targets if isinstance(target, ast.Name)}
+def _names(node: ast.stmt) -> set[str]:
+    """What a statement of a module defines."""
+    if isinstance(node, ast.Assign):
+        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
 
 
 def sources(recipe: Recipe) -> set[str]:

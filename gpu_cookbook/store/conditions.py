@@ -6,15 +6,16 @@ track_conditions, so that the two stay together, whoever runs the suite.
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Result, Status
-from gpu_cookbook.store import journal
+from gpu_cookbook.store import door, journal
 
-FILE = "conditions.jsonl"
+FILE, KIND = "conditions.jsonl", "conditions"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Conditions:
     copy_bandwidth_gb_per_s: float | None
     cache_bytes: int | None
     versions: dict[str, str] = field(default_factory=dict)  # of every framework installed, by its module
+    date: str | None = None  # asv's files have only that of the newest result of a benchmark; older lines have none
 
     def apply(self, result: Result) -> Result:
         """The result with its conditions; if it has no metrics, with the reason."""
@@ -65,23 +67,27 @@ def record(folder: Path, result: Result) -> int:
             copy_bandwidth_gb_per_s=result.copy_bandwidth,
             cache_bytes=result.cache_bytes,
             versions=installed_versions() if result.device else {},
+            date=time.strftime("%Y-%m-%d", time.gmtime()),
         )
     )
     text = json.dumps(line, ensure_ascii=False, sort_keys=True)
     number = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # 48 bits: a float64 holds them exactly
     entry = {"number": number} | json.loads(text)
-    journal.append(folder / FILE, entry, unless=lambda lines: any(line.get("number") == number for line in lines))
+
+    def is_there(content: bytes) -> bool:
+        return any(line["number"] == number for _, line in door.fit_lines(content, KIND)[0])
+
+    journal.append(folder / FILE, entry, unless=is_there)
     return number
 
 
-def read(folder: Path) -> dict[float, Conditions]:
-    """{number: conditions} for every complete line. A result whose line was cut off is shown without conditions."""
+def read(folder: Path) -> tuple[dict[float, Conditions], list[str]]:
+    """{number: conditions} for every line that can be used, and what is wrong with each other. A result whose line was
+    cut off is shown without conditions."""
     names = {part.name for part in fields(Conditions)}
-    return {
-        line["number"]: Conditions(**{name: line[name] for name in names})
-        for _, line in journal.read(folder / FILE)
-        if line.keys() >= {"number", *names}
-    }
+    lines, complaints = door.read_lines(folder / FILE, KIND)
+    known = {line["number"]: Conditions(**{name: line[name] for name in names & line.keys()}) for _, line in lines}
+    return known, complaints
 
 
 def installed_versions() -> dict[str, Any]:

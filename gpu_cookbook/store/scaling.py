@@ -8,11 +8,12 @@ from typing import Any
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status
-from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, ScaleError, completed, from_record, judged, record
-from gpu_cookbook.store import commits, journal
+from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, completed, from_record, judged, record
+from gpu_cookbook.store import commits, door, journal
 from gpu_cookbook.store.asv_files import Writer
+from gpu_cookbook.words import plain
 
-FILE = "scale.jsonl"
+FILE, KIND = "scale.jsonl", "scale"
 
 
 @dataclass(frozen=True)
@@ -48,56 +49,53 @@ def keep(writer: Writer, rows: Iterable[Row]) -> None:
     journal.append(writer.store.folder / FILE, line)
 
 
-def kept(folder: Path) -> list[Kept]:
-    """The runs in FILE, the newest last. ScaleError if a line cannot be read."""
-    path = folder / FILE
-    try:
-        return [_kept(number, line) for number, line in journal.read(path, strict=True)]
-    except ValueError as error:
-        raise ScaleError(f"{path} cannot be read ({error}): fix it, or move it away.") from None
+def kept(folder: Path) -> tuple[list[Kept], list[str]]:
+    """The runs in FILE, the newest last, and what is wrong with each line that cannot be used."""
+    lines, complaints = door.read_lines(folder / FILE, KIND)
+    runs = []
+    for number, line in lines:
+        try:
+            runs.append(_kept(line, folder.parents[1]))
+        except (ValueError, commits.StoreError) as error:
+            complaints.append(f"{door.shown(folder / FILE)}, line {number}: {error}")
+    return runs, complaints
 
 
-def _kept(number: int, line: dict[str, Any]) -> Kept:
-    try:
-        if missing := [
-            key for key in ("machine", "processor", "gpus", "driver", "commit", "date", "rows") if key not in line
-        ]:
-            raise ValueError(f"it has no {missing[0]}")
-        if not (isinstance(line["rows"], list) and all(isinstance(data, dict) for data in line["rows"])):
-            raise ValueError("its rows are not a list of objects")
-        origin = Origin(line["machine"], line["commit"], "", line["date"])
-        rows = tuple(from_record(data, origin) for data in line["rows"])
-        return Kept(origin, line["processor"], tuple(line["gpus"]), line["driver"], rows)
-    except ValueError as error:
-        raise ValueError(f"line {number} was not written by 'scale --save': {error}") from None
+def _kept(line: dict[str, Any], root: Path) -> Kept:
+    """ValueError if a row makes no sense; StoreError if the repository does not have the commit."""
+    origin = Origin(line["machine"], line["commit"], "", line["date"])
+    rows = [from_record(data, origin) for data in line["rows"]]
+    for row in rows:
+        if row.time and row.time.quartiles and not row.time.quartiles[0] <= row.time.median <= row.time.quartiles[1]:
+            raise ValueError(f"the quartiles of {row.technique} do not enclose its median")
+    old = stale(root, origin.commit, {row.technique for row in rows})
+    rows = [replace(row, origin=replace(origin, stale=row.technique in old)) for row in rows]
+    return Kept(origin, line["processor"], tuple(line["gpus"]), line["driver"], tuple(rows))
 
 
-def kept_of(folder: Path, name: str) -> list[Row]:
-    """The stored rows of a machine, judged and completed: the newest for each recipe, workers and array."""
-    runs = kept(folder)
-    if not runs:
-        raise BadInput(f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {name}")
+def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
+    """The stored rows of a machine, judged and completed: the newest for each recipe, workers and array. And what is
+    wrong with lines that cannot be used; BadInput has it, too, if there are no such rows."""
+    runs, complaints = kept(folder)
     mine = [run for run in runs if run.origin.machine == name]
     if not mine:
         names = sorted({run.origin.machine for run in runs})
-        raise BadInput(f"No rows are stored for '{name}'. Stored machines: {', '.join(names)}.")
+        there = f"No rows are stored for '{plain(name)}'. Stored machines: {', '.join(names)}."
+        if not runs:
+            there = f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {plain(name)}"
+        raise BadInput("\n".join([*complaints, there]))
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
-        old = stale(folder, run.origin.commit, {row.technique for row in run.rows})
         again = {row.run for row in run.rows}
         # An empty round belongs to its run: one that ended badly may have stored such a row, and a later one none.
         rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.run not in again}
-        for row in run.rows:
-            origin = replace(run.origin, stale=row.technique in old)
-            rows[*row.run, row.mode, row.size, row.chunk] = replace(row, origin=origin)
-    return completed(judged(rows.values()))
+        rows |= {(*row.run, row.mode, row.size, row.chunk): row for row in run.rows}
+    return completed(judged(rows.values())), complaints
 
 
-def stale(folder: Path, commit: str, techniques: Iterable[str]) -> set[str]:
-    """The techniques whose recipe was removed, or whose code has changed since that commit."""
-    try:
-        changed = commits.changed_since(folder.parents[1], commit)
-    except commits.StoreError as error:
-        raise ScaleError(f"A line of {folder / FILE} {error}. In a shallow clone, run: git fetch --unshallow") from None
+def stale(root: Path, commit: str, techniques: Iterable[str]) -> set[str]:
+    """The techniques whose recipe was removed, or whose code has changed since that commit. StoreError if there is no
+    such commit."""
+    changed = commits.changed_since(root, commit)
     recipes = {technique: catalogue.find(WORKLOAD, technique) for technique in techniques}
     return {name for name, recipe in recipes.items() if not recipe or changed & commits.sources(recipe)}

@@ -36,6 +36,11 @@ def tolerance(expected, a):
     return 0
 
 
+def error_scale(expected, a):
+    """The result itself."""
+    return np.abs(expected)
+
+
 def bytes_moved(size):
     """At least: one element of 4 bytes read, one written."""
     return 8 * size
@@ -48,3 +53,14 @@ def operations(size):
 def footprint(size):
     """Bytes of all arrays: the array itself."""
     return 4 * size
+
+
+def special_inputs(size, seed=0):
+    """(description, array) with special values, so placed that each comes to every place of a vector, a block and a
+    tail: 11 of them, a prime number."""
+    info = np.finfo(np.float32)
+    ends = [info.smallest_subnormal, -info.tiny, info.max, -info.max, 2**24, -1 - info.eps, info.eps / 2]
+    values = np.array([np.nan, np.inf, -np.inf, -0.0, *ends], np.float32)
+    if size:
+        for shift in range(len(values)) if size < 1_000 else (seed,):
+            yield "special values: ", (values[(np.arange(size) + shift) % len(values)],)

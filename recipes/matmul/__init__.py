@@ -3,7 +3,7 @@
 import numpy as np
 
 SIZES = (200, 1_000, 4_096)
-EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (200, 200, 200))
+EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65, 4_099, 33), (200, 200, 200))
 TIME_LIMIT = 180  # seconds per result
 
 
@@ -36,14 +36,64 @@ def reference(a, b):
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
-def tolerance(expected, a, b):
-    """The largest error that K products and K sums rounded to float32 can leave, in any order.
+def tolerance(expected, a, b, factors=0):
+    """The largest error that K products and K sums can leave, in any order, if each is rounded to float32, to within
+    unit = 2**-24 of its value. ‖a‖ and ‖b‖ are the lengths of the element's row and column.
 
-    Each rounding is off by at most 2**-24 of its value (Higham, Accuracy and Stability of Numerical Algorithms, §3.1),
-    and one more rounds the reference. TF32 rounds to 2**-11, and is found at 200×200×200.
+    - A few terms: (K + 2) unit ‖a‖‖b‖. No order of the sum is off by more than (K + 1) unit |a|·|b| (Higham, Accuracy
+      and Stability of Numerical Algorithms, §3.1), which is at most ‖a‖‖b‖ (Cauchy and Schwarz).
+    - Many terms: 16 unit ‖a‖‖b‖. Roundings are as often up as down. Terms of mean 0 have partial sums near √k, each
+      rounding is off by 0.43 unit of one (its standard deviation), and so a sum one by one is off by 0.43 unit
+      (1 + … + K)^½ = 0.3 unit ‖a‖‖b‖, whatever K is (Higham and Mary, Sharper Probabilistic Backward Error Analysis,
+      SIAM J. Sci. Comput. 42(5), 2020); blocks and pairs leave less. The partial sums are a random walk, large ones as
+      rare as exp(-π² x / 8) for a mean square of x, so that an error of t unit ‖a‖‖b‖ is as rare as exp(-3.7 t): 16
+      are exceeded once in 10**25 elements.
+    - Where the terms are not of mean 0, the sum grows steadily, to the result: K unit |result| more.
+    - Numbers below 2**-126 have fewer digits: 2**-149 more for each term.
+
+    TF32 and float16 round both factors to 2**-11, which leaves an error of 5,000 unit √K (its standard deviation), and
+    bfloat16 eight times that: more than 16 unit K in some of a few hundred elements, for every K below 100,000. What
+    such a rounding costs at any K, exact_inputs() tells.
+
+    ``factors``: that both factors may be rounded to within this part of their values, as the recipe declares: eight
+    times the square root of the sum of the squares of the terms, of which one standard deviation is 0.6.
     """
     k = a.shape[1]
-    return (k + 2) * 2.0**-24 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+    if k == 0:
+        return 0
+    sums = 2.0**-24 * (min(k + 2, 16) * error_scale(expected, a, b) + k * np.abs(expected)) + k * 2.0**-149
+    if not factors:
+        return sums
+    return sums + 8 * factors * np.sqrt(np.square(a, dtype=np.float64) @ np.square(b, dtype=np.float64))
+
+
+def error_scale(expected, a, b):
+    """The largest value that each element could have: the length of its row times the length of its column."""
+    return np.outer(*(np.sqrt(np.square(x, dtype=np.float64).sum(axis)) for x, axis in ((a, 1), (b, 0))))
+
+
+def exact_inputs(size, seed=0):
+    """Inputs with only one right answer, if products are those of float32, in any order of the sum: (what, inputs).
+
+    Each sum has one term that is not 0, a number of 24 bits times a power of two. TF32, float16 and bfloat16 drop bits
+    of it, and so do sums of several parts with fewer bits together.
+    """
+    m, k, n = shape(size)
+    rng = np.random.default_rng(seed)
+    if k == 0:
+        return
+
+    def numbers(shape):
+        return (rng.integers(2**22, 2**23, shape) * 2 + 1).astype(np.float32) * np.float32(2.0**-23)
+
+    def selection(rows, columns):
+        """One power of two in each column."""
+        chosen = np.zeros((rows, columns), np.float32)
+        chosen[rng.integers(0, rows, columns), np.arange(columns)] = 2.0 ** rng.integers(-3, 4, columns)
+        return chosen
+
+    yield "24 bits in a: ", (numbers((m, k)), selection(k, n))
+    yield "24 bits in b: ", (np.ascontiguousarray(selection(k, m).T), numbers((k, n)))
 
 
 def bytes_moved(size):
@@ -61,3 +111,20 @@ def footprint(size):
     """Bytes of all arrays, inputs and result together."""
     m, k, n = shape(size)
     return 4 * (m * k + k * n + m * n)
+
+
+def special_inputs(size, seed=0):
+    """(description, arrays) with one special value at a time, in either factor, at its ends and within. What is asked
+    for comes out of every order of summation: no sum of infinities of both signs, and overflow only where all products
+    have the same sign."""
+    a, b = inputs(size, seed)
+    if a.size and b.size:
+        for number, value in enumerate((np.nan, np.inf, -np.inf)):
+            place = (0, a.shape[1] // 2, -1)[(number + seed) % 3]
+            for factor in (0, 1):
+                both = a.copy(), b.copy()
+                both[factor][(place, -1) if factor else (-1, place)] = value
+                yield f"{value} in the input: ", both
+        yield "overflow: ", (np.full_like(a, 1e30), np.full_like(b, 1e30))
+        yield "large and small values: ", (a * np.float32(1e18), b * np.float32(1e-18))
+        yield "zeros: ", (np.zeros_like(a), -b)

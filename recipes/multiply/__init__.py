@@ -38,6 +38,11 @@ def tolerance(expected, a, b):
     return 0
 
 
+def error_scale(expected, a, b):
+    """The result itself."""
+    return np.abs(expected)
+
+
 def bytes_moved(size):
     """At least: two elements of 4 bytes read, one written."""
     return 12 * size
@@ -50,3 +55,21 @@ def operations(size):
 def footprint(size):
     """Bytes of all arrays, inputs and result together."""
     return 12 * size
+
+
+def special_inputs(size, seed=0):
+    """(description, arrays) with every pair of special values, so placed that each comes to every place of a vector, a
+    block and a tail."""
+    values = _special()
+    if size:
+        i = np.arange(size)
+        for shift in range(len(values)) if size < 1_000 else (seed,):
+            yield "special values: ", (values[(i + shift) % len(values)], values[(i // len(values) + i) % len(values)])
+
+
+def _special():
+    """13 values, a prime number of them: NaN, both infinities, both zeros, denormals, the smallest and largest normal
+    numbers, and some whose products overflow or underflow."""
+    info = np.finfo(np.float32)
+    ends = [info.smallest_subnormal, info.tiny - info.smallest_subnormal, info.tiny, info.max, -info.max]
+    return np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, *ends, 1e-30, -1e30, 3.0], np.float32)

@@ -1,0 +1,349 @@
+"""What a recipe leaves behind or changes around itself. It is called again and again in a process of its own, in which
+nothing else runs: nothing is timed, so nothing depends on how busy the machine is."""
+
+import ctypes
+import decimal
+import gc
+import hashlib
+import ipaddress
+import itertools
+import locale
+import logging
+import os
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import psutil
+
+from gpu_cookbook import machine
+from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.run import family
+from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.runner import MARKER
+
+WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
+ROUNDS = 6  # what grows in each of them, leaks
+CALLS = (3, 100)  # in a round: the least and the most
+SECONDS = 0.1  # of a round, at most, unless the least number of calls takes longer
+OWN = 32  # Python objects that looking leaves behind; up to 7 were seen
+LEAST = 2**20  # bytes by which memory grows in each round if it leaks
+SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
+# Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
+# 151, joblib 21, PyOpenCL 4, PyTorch 1.
+KEPT = {"NumPy": 0, "multiprocessing": 0, "Dask": 1_000}
+KEPT_BY_OTHERS = 100
+# Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
+KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
+VARIABLE = "the environment variable "
+# What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
+CHANGED_BY_FRAMEWORKS = {
+    "Dask": (VARIABLE,),
+    "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
+    "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
+}
+WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
+# Who opens files for writing, changes them or starts programs, as sys.audit() says; where the path is in the arguments.
+WRITING = {
+    "os.mkdir": 0,
+    "os.remove": 0,
+    "os.rename": 1,
+    "os.rmdir": 0,
+    "os.symlink": 1,
+    "os.link": 1,
+    "os.truncate": 0,
+}
+
+
+class Watch:
+    """Looks at this process from when the recipe's imports are done until its engine is closed."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.faults: list[str] = []
+        self.begun = False
+        self.home = os.environ[family.MARK]
+
+    def begin(self) -> None:
+        """Called after the imports, because what a framework does at its import is its own affair."""
+        own = WRITTEN_BY_FRAMEWORKS.get(self.recipe.framework, ())
+        self.places = (self.home, tempfile.gettempdir(), "/dev", "/proc", "/sys/fs/cgroup", *own)
+        warnings.simplefilter("ignore")  # a framework's warnings are no output of the recipe, which cannot warn itself
+        sys.addaudithook(self._audit)
+        self._cores, os.cpu_count = os.cpu_count, self._cpu_count
+        self.settings = settings()
+        flush()
+        os.write(2, f"{MARKER}\n".encode())
+        self.begun = True
+
+    def calls(self, module: ModuleType, workload: ModuleType) -> None:
+        """Calls the recipe again and again; notes what grows, and what listens."""
+        call = one_call(module, workload)
+        start, count = time.monotonic(), 0
+        while count < 3 or time.monotonic() - start < WARM_UP:
+            call()
+            count += 1
+            if count == 1:  # what was not there before, such as a context, has no value to go back to
+                self.settings = {k: v for k, v in settings().items() if not k.startswith(VARIABLE)} | self.settings
+        self.faults += listening(self.home)
+        calls = int(min(CALLS[1], max(CALLS[0], SECONDS / ((time.monotonic() - start) / count))))
+        kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
+        if "engine" in self.recipe.functions:
+            kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
+        found: dict[str, float] = {}
+        for number in range(SERIES):
+            sizes = [growing()]
+            for _ in range(ROUNDS):
+                for _ in range(calls):
+                    call()
+                sizes.append(growing())
+            again = leaks(sizes, calls, kept, least)
+            found = {what: again[what] for what in again if number == 0 or what in found}
+            if not found:
+                break
+        self.faults += [f"leaks: {count:,.0f} more {what} after each call" for what, count in found.items()]
+        if "engine" in self.recipe.functions:  # what an engine says while it is closed is its own affair
+            flush()
+            os.write(2, f"{MARKER}\n".encode())
+
+    def end(self) -> str | None:
+        """What was noticed, in one line, after the engine was closed."""
+        self.begun = False
+        os.cpu_count = self._cores
+        changed = differences(self.settings, settings())
+        own = CHANGED_BY_FRAMEWORKS.get(self.recipe.framework, ())
+        self.faults += [f"changes {what}" for what in changed if not what.startswith(own)]
+        flush()
+        return "; ".join(dict.fromkeys(self.faults)) or None
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.begun:
+            return
+        path = None
+        if event == "open":
+            path, mode, flags = arguments
+            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if isinstance(flags, int) else 0
+            if not writes and not (isinstance(mode, str) and set(mode) & set("wax+")):
+                return
+        elif event in WRITING:
+            path = arguments[WRITING[event]]
+        if isinstance(path, str | bytes | os.PathLike) and not self._may_write(os.fsdecode(path)):
+            self.faults.append(f"writes {os.fsdecode(path)}")
+
+    def _may_write(self, name: str) -> bool:
+        path = Path(name).absolute()
+        return "__pycache__" in path.parts or any(path.is_relative_to(place) for place in self.places)
+
+    def _cpu_count(self) -> int | None:
+        """os.cpu_count(), which notes if the recipe is who asks, itself or by a module of the standard library."""
+        frame = sys._getframe(1)
+        library = f"{Path(os.__file__).parent}{os.sep}"
+        while (
+            frame and frame.f_code.co_filename.startswith(library) and "site-packages" not in frame.f_code.co_filename
+        ):
+            frame = frame.f_back  # type: ignore[assignment]
+        if frame and frame.f_code.co_filename == str(self.recipe.path):
+            self.faults.append(
+                f"line {frame.f_lineno}: takes all {self._cores()} cores of the machine (os.cpu_count), not the"
+                f" {len(os.sched_getaffinity(0))} that it may use: len(os.sched_getaffinity(0))"
+            )
+        return self._cores()
+
+
+def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
+    """A function that does all that the recipe can, once, from new host arrays."""
+    upload, function, wait, download = steps(module, workload)
+    size = workload.EDGE_SIZES[-1]
+    inputs = workload.inputs(size)
+
+    def call() -> None:
+        given = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
+        result = function(*upload(*given))
+        wait(result)
+        download(result)
+        if hasattr(module, "round_trip"):
+            module.round_trip(*given)
+        if hasattr(module, "prepared"):
+            wait(module.prepared(*upload(*given))())
+
+    return call
+
+
+def growing() -> dict[str, int]:
+    """What a leak makes grow: {what: how much of it there is now}."""
+    gc.collect()
+    process = psutil.Process()
+    found = {
+        "Python objects": sys.getallocatedblocks(),
+        "bytes of host memory": process.memory_info().rss,
+        "threads": len(list(Path("/proc/self/task").iterdir())),
+        "open files": len(list(Path("/proc/self/fd").iterdir())),
+        "child processes": len(process.children(recursive=True)),
+    }
+    if machine.gpus():
+        found["bytes of device memory"] = sum(used for used, _ in machine.device_memory())
+    return found
+
+
+def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, most: int) -> dict[str, float]:
+    """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
+    the objects of a call that are the framework's own affair; ``most``: the bytes of host memory in a round."""
+    least = {"Python objects": (kept + 1) * calls + OWN, "bytes of host memory": most, "bytes of device memory": LEAST}
+    return {
+        what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
+        for what, first in sizes[0].items()
+        if all(after[what] - before[what] >= least.get(what, calls) for before, after in itertools.pairwise(sizes))
+    }
+
+
+def listening(home: str) -> Iterator[str]:
+    """The sockets of the recipe's processes that other machines can reach."""
+    for process in family.members(home):
+        try:
+            sockets = process.net_connections("inet")
+        except psutil.Error:
+            continue
+        for each in sockets:
+            waits = each.status == psutil.CONN_LISTEN or (each.type == 2 and not each.raddr)  # 2: UDP
+            if each.laddr and waits and not _is_loopback(each.laddr.ip):
+                yield f"listens on {each.laddr.ip}, not only on 127.0.0.1"
+
+
+def _is_loopback(ip: str) -> bool:
+    address = ipaddress.ip_address(ip)
+    mapped = getattr(address, "ipv4_mapped", None)  # ::ffff:127.0.0.1
+    return (mapped or address).is_loopback
+
+
+def flush() -> None:
+    """Python's own buffers of standard output and error, and the C library's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def differences(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
+    return [key for key in {**before, **after} if before.get(key) != after.get(key)]
+
+
+def settings() -> dict[str, Any]:
+    """The settings of this process and of the devices and frameworks that it uses, by their names. Those of modules
+    that the rules let no recipe import are not among them: frameworks change them, such as the filters of warnings."""
+    libc = ctypes.CDLL(None)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    tiny = np.float64(2.2250738585072014e-308)
+    context = decimal.getcontext()
+    found: dict[str, Any] = {VARIABLE + name: value for name, value in os.environ.items()}
+    found |= {f"the handler of {each.name}": signal.getsignal(each) for each in signal.Signals}
+    found |= {
+        "the current folder": Path.cwd(),
+        "the umask": next(line for line in status.splitlines() if line.startswith("Umask")),
+        "the locale": locale.setlocale(locale.LC_ALL),
+        "NumPy's handling of errors (np.seterr)": (np.geterr(), np.geterrcall()),
+        "NumPy's print options": repr(np.get_printoptions()),
+        "NumPy's buffer size": np.getbufsize(),
+        "NumPy's global random state": _hash(np.random.get_state()),  # noqa: NPY002 - this very state
+        "sys.stdout": id(sys.stdout),
+        "sys.stderr": id(sys.stderr),
+        "sys.excepthook": sys.excepthook,
+        "the switch interval": sys.getswitchinterval(),
+        "garbage collection": (gc.isenabled(), gc.get_threshold()),
+        "the decimal context": (context.prec, context.rounding, context.Emin, context.Emax, context.traps),
+        "the cores that the process may use": os.sched_getaffinity(0),
+        "the priority of the process": os.getpriority(os.PRIO_PROCESS, 0),
+        "the root logger": (logging.root.level, list(map(id, logging.root.handlers))),
+        "the rounding of floats": libc.fegetround(),
+        "the handling of denormals": bool(tiny / 2),
+        "tracing": (sys.gettrace(), sys.getprofile(), threading.gettrace()),
+        "the folder for temporary files": tempfile.tempdir,
+    }
+    for name in dir(resource):
+        if name.startswith("RLIMIT_"):
+            found[f"the limit {name}"] = resource.getrlimit(getattr(resource, name))
+    for name, read in FRAMEWORKS.items():
+        if module := sys.modules.get(name):
+            found |= read(module)
+    return found | cuda_context()
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()
+
+
+def of_torch(torch: Any) -> dict[str, Any]:
+    found = {
+        "PyTorch's default dtype": torch.get_default_dtype(),
+        "PyTorch's default device": torch.get_default_device(),
+        "PyTorch's number of threads": torch.get_num_threads(),
+        "PyTorch's precision of matrix products": (
+            torch.get_float32_matmul_precision(),
+            torch.backends.cuda.matmul.allow_tf32,
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
+            torch.backends.cudnn.allow_tf32,
+        ),
+        "PyTorch's choice of cuDNN's algorithms": (
+            torch.backends.cudnn.enabled,
+            torch.backends.cudnn.benchmark,
+            torch.backends.cudnn.deterministic,
+        ),
+        "PyTorch's deterministic mode": torch.are_deterministic_algorithms_enabled(),
+        "PyTorch's recording of gradients": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
+        "PyTorch's handling of anomalies": torch.is_anomaly_enabled(),
+        "PyTorch's global random state": _hash(torch.get_rng_state().tolist()),
+        "PyTorch's print options": str(vars(torch._tensor_str.PRINT_OPTS)),
+    }
+    if torch.cuda.is_initialized():
+        found |= {
+            "PyTorch's current GPU": torch.cuda.current_device(),
+            "PyTorch's current stream": torch.cuda.current_stream().cuda_stream,
+        }
+    return found
+
+
+def of_cupy(cupy: Any) -> dict[str, Any]:
+    return {
+        "CuPy's current GPU": cupy.cuda.runtime.getDevice(),
+        "CuPy's current stream": cupy.cuda.get_current_stream().ptr,
+        "CuPy's allocator": repr(cupy.cuda.get_allocator()),
+        "CuPy's limit of its pool": cupy.get_default_memory_pool().get_limit(),
+    }
+
+
+def of_numba(numba: Any) -> dict[str, Any]:
+    return {"Numba's number of threads": numba.get_num_threads()}
+
+
+def of_dask(dask: Any) -> dict[str, Any]:
+    return {f"Dask's {name}": repr(dask.config.get(name, None)) for name in ("scheduler", "num_workers", "pool")}
+
+
+FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "torch": of_torch,
+    "cupy": of_cupy,
+    "numba": of_numba,
+    "dask": of_dask,
+}
+
+
+def cuda_context() -> dict[str, Any]:
+    """The limits of the current CUDA context: a stack or a heap that a recipe makes larger costs others memory."""
+    if not machine.gpus():
+        return {}
+    driver = ctypes.CDLL("libcuda.so.1")
+    current, size = ctypes.c_void_p(), ctypes.c_size_t()
+    if driver.cuCtxGetCurrent(ctypes.byref(current)) or not current:
+        return {}
+    found = {}
+    for number, name in enumerate(("stack of a thread", "buffer of printf", "heap")):
+        if not driver.cuCtxGetLimit(ctypes.byref(size), number):
+            found[f"the GPU's {name}"] = size.value
+    return found

@@ -1,0 +1,253 @@
+"""The memory of arrays on any device, read and rewritten by other means than a recipe's own functions.
+
+What reads here waits for nothing that the recipe has queued: it sees what the memory holds at this moment.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+STAGE = 2**26  # bytes of page-locked memory through which a CUDA device is read and written
+
+
+class Deferred(Exception):
+    """A result that is not there yet; the message says what it is instead."""
+
+
+def read(result: Any) -> np.ndarray | None:
+    """A copy of what is in the memory of a result: of an array, a number, or of several arrays or handles, one after
+    the other. None if other processes hold it. Deferred if work is left, or if it cannot be seen whether any is."""
+    parts = [_value(leaf) for leaf in leaves(result)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not parts:
+        return None
+    return known[0] if len(known) == 1 else np.concatenate([np.ravel(part) for part in known])
+
+
+def write(array: Any, values: np.ndarray) -> bool:
+    """Puts values into the memory of an array, of the same shape and dtype. False if that is not possible, because
+    other processes hold it or it cannot be changed."""
+    kind = _kind(array)
+    if kind is None or kind.write is None:
+        return False
+    kind.write(array, values)
+    return True
+
+
+def leaves(result: Any) -> Iterator[Any]:
+    """The arrays, numbers and handles that a result consists of; Deferred if it is anything else."""
+    if isinstance(result, (list, tuple)):
+        for each in result:
+            yield from leaves(each)
+    elif _kind(result) or _handle(result):
+        yield result
+    elif is_dataclass(result) or type(result).__module__.startswith("gpu_cookbook"):
+        if hasattr(result, "__array__"):
+            _refuse(result)
+        for each in vars(result).values():
+            if not isinstance(each, (tuple, np.dtype, str, type(None))):  # a shape, a dtype
+                yield from leaves(each)
+    else:
+        _refuse(result)
+
+
+def _refuse(result: Any) -> NoReturn:
+    kind = f"{type(result).__module__}.{type(result).__qualname__}"
+    raise Deferred(f"the result is a {kind}, which is not an array in memory: work may be left to download()")
+
+
+def _value(leaf: Any) -> np.ndarray | None:
+    kind = _kind(leaf)
+    if kind:
+        return kind.read(leaf)
+    ready, value = _handle(leaf) or (False, None)
+    if not ready:
+        raise Deferred(f"after wait(), the {type(leaf).__qualname__} that is the result is not done")
+    return value
+
+
+# ---- Arrays.
+
+
+class _Kind:
+    """How the arrays of one kind are read and written."""
+
+    def __init__(self, read: Callable[[Any], np.ndarray], write: Callable[[Any, np.ndarray], None] | None) -> None:
+        self.read, self.write = read, write
+
+
+def _kind(value: Any) -> _Kind | None:
+    # Exact types: a class that is derived from one of them may compute when it is asked for its values.
+    if type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool)):
+        writeable = type(value) is np.ndarray and value.flags.writeable
+        return _Kind(np.array, np.copyto if writeable else None)
+    torch = sys.modules.get("torch")
+    if torch and type(value) is torch.Tensor and value.device.type == "cpu":
+        return _Kind(lambda x: np.array(x.detach().numpy()), lambda x, values: np.copyto(x.detach().numpy(), values))
+    if is_opencl(value):
+        return _Kind(_read_opencl, _write_opencl)
+    return _Kind(_read_cuda, _write_cuda) if is_cuda(value) else None
+
+
+def is_opencl(value: Any) -> bool:
+    array = getattr(sys.modules.get("pyopencl"), "array", None)
+    return array is not None and isinstance(value, array.Array)
+
+
+def is_cuda(value: Any) -> bool:
+    """Whether it is a framework's array on an NVIDIA GPU."""
+    of_recipe = type(value).__module__.startswith("gpu_cookbook")
+    # A tensor of PyTorch on the CPU has the attribute, too, and raises an AttributeError.
+    return not of_recipe and not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
+
+
+class _Span:
+    """The bytes from an array's first element to its last, and the array as a view of a copy of them."""
+
+    def __init__(self, shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+        self.strides = tuple(strides) if strides is not None else np.empty(shape, np.bool_).strides
+        if strides is None:
+            self.strides = tuple(stride * dtype.itemsize for stride in self.strides)
+        reach = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
+        empty = 0 in self.shape
+        self.first = 0 if empty else sum(step for step in reach if step < 0)
+        self.bytes = 0 if empty else sum(map(abs, reach)) + dtype.itemsize
+
+    def view(self, copy: np.ndarray) -> np.ndarray:
+        return np.ndarray(self.shape, self.dtype, copy, -self.first, self.strides)
+
+
+def _read_opencl(array: Any) -> np.ndarray:
+    import pyopencl as cl
+
+    span = _Span(array.shape, array.strides, array.dtype)
+    copy = np.empty(span.bytes, np.uint8)
+    if span.bytes:
+        cl.enqueue_copy(_own_queue(array), copy, array.base_data, src_offset=array.offset + span.first)
+    return np.array(span.view(copy))
+
+
+def _write_opencl(array: Any, values: np.ndarray) -> None:
+    import pyopencl as cl
+
+    span = _Span(array.shape, array.strides, array.dtype)
+    if span.bytes:
+        copy = np.empty(span.bytes, np.uint8)
+        cl.enqueue_copy(_own_queue(array), copy, array.base_data, src_offset=array.offset + span.first)
+        span.view(copy)[...] = values
+        cl.enqueue_copy(_own_queue(array), array.base_data, copy, dst_offset=array.offset + span.first)
+
+
+_queues: dict[Any, Any] = {}
+
+
+def _own_queue(array: Any) -> Any:
+    """A queue of ours, in which a copy does not wait for the recipe's."""
+    import pyopencl as cl
+
+    queue = array.queue
+    if queue is None:
+        raise Deferred("the result has no queue, so that its memory cannot be read")
+    if queue.context not in _queues:
+        _queues[queue.context] = cl.CommandQueue(queue.context, queue.device)
+    return _queues[queue.context]
+
+
+def _read_cuda(array: Any) -> np.ndarray:
+    interface = array.__cuda_array_interface__
+    span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
+    copy = np.empty(span.bytes, np.uint8)
+    start = (interface["data"][0] or 0) + span.first
+    for offset in range(0, span.bytes, STAGE):
+        part = copy[offset : offset + STAGE]
+        stage = _stage()
+        stage.copy("cuMemcpyDtoHAsync", stage.pointer, start + offset, part.nbytes)
+        part[...] = stage.array[: part.nbytes]
+    return np.array(span.view(copy))
+
+
+def _write_cuda(array: Any, values: np.ndarray) -> None:
+    interface = array.__cuda_array_interface__
+    span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
+    contiguous = span.bytes == values.nbytes and span.view(np.empty(span.bytes, np.uint8)).flags.c_contiguous
+    if contiguous:
+        copy = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    else:
+        copy = np.zeros(span.bytes, np.uint8)
+        span.view(copy)[...] = values
+    start = (interface["data"][0] or 0) + span.first
+    for offset in range(0, span.bytes, STAGE):
+        part = copy[offset : offset + STAGE]
+        stage = _stage()
+        stage.array[: part.nbytes] = part
+        stage.copy("cuMemcpyHtoDAsync", start + offset, stage.pointer, part.nbytes)
+
+
+class _Stage:
+    """Page-locked memory and a stream of ours, which waits for no other: a copy from pageable memory would wait."""
+
+    def __init__(self) -> None:
+        from cuda.bindings import driver
+
+        self.driver = driver
+        self.pointer = int(self.checked(driver.cuMemHostAlloc(STAGE, driver.CU_MEMHOSTALLOC_PORTABLE)))
+        self.array = np.ctypeslib.as_array(ctypes.cast(self.pointer, ctypes.POINTER(ctypes.c_uint8)), (STAGE,))
+        self.stream = self.checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+
+    def copy(self, name: str, target: int, source: int, count: int) -> None:
+        self.checked(getattr(self.driver, name)(target, source, count, self.stream))
+        self.checked(self.driver.cuStreamSynchronize(self.stream))
+
+    def checked(self, answer: tuple[Any, ...]) -> Any:
+        error, *values = answer
+        if error:
+            raise RuntimeError(f"the memory of the GPU could not be copied: {error.name}")
+        return values[0] if values else None
+
+
+@cache
+def _stage() -> _Stage:
+    return _Stage()
+
+
+# ---- Handles of what other processes or threads hold.
+
+
+def _handle(value: Any) -> tuple[bool, np.ndarray | None] | None:
+    """(whether it is done, its value where that is at hand); None if it is no handle."""
+    module = type(value).__module__.partition(".")[0]
+    if module == "dask" and hasattr(value, "__dask_graph__"):
+        return all(map(_is_data, dict(value.__dask_graph__()).values())), None
+    if module == "distributed":
+        return value.done(), None
+    if module == "ray":
+        import ray
+
+        ready = bool(ray.wait([value], timeout=0)[0])
+        return ready, np.asarray(ray.get(value)) if ready else None
+    if module == "multiprocessing" and hasattr(value, "ready"):
+        return value.ready(), np.asarray(value.get()) if value.ready() else None
+    if module == "multiprocessing" and hasattr(value, "buf"):  # shared memory
+        return True, None
+    if module == "concurrent":
+        return value.done(), np.asarray(value.result()) if value.done() else None
+    return None
+
+
+def _is_data(node: Any) -> bool:
+    """Whether a node of Dask's graph holds its value, and is not a task."""
+    specification: ModuleType | None = sys.modules.get("dask._task_spec")
+    if specification and isinstance(node, specification.GraphNode):
+        if isinstance(node, specification.Alias):
+            return True
+        return isinstance(node, specification.DataNode) and _is_data(node.value)
+    if type(node).__module__.startswith("distributed"):
+        return node.done()
+    return not (isinstance(node, tuple) and node and callable(node[0]))

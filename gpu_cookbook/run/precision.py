@@ -1,0 +1,62 @@
+"""How exact a recipe must be, as its docstring declares, and how exact its results are."""
+
+from collections.abc import Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.results import Size
+from gpu_cookbook.run.check import steps
+
+# The first word of a recipe's "Math:" line: how far off the factors of its products may be, relative to their values.
+FACTORS = {"TF32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+SHARED = "shared_"  # functions of a workload for the recipes that average the samples that the tuned lane shares
+
+
+def factors(recipe: Recipe) -> float | None:
+    """The rounding of factors that the recipe declares; None if they are those of the arrays."""
+    return FACTORS.get(recipe.math.replace(",", " ").partition(" ")[0])
+
+
+def workload_for(recipe: Recipe) -> ModuleType:
+    """The recipe's workload, with the reference and the tolerance that its docstring asks for: those of the samples
+    that it shares, or of the arithmetic that it declares."""
+    workload = catalogue.workload_module(recipe.workload)
+    facts = dict(vars(workload))
+    if recipe.shares_samples:
+        facts |= {name.removeprefix(SHARED): facts[name] for name in list(facts) if name.startswith(SHARED)}
+    if "exact_inputs" in facts and (rounding := factors(recipe)):
+        facts["tolerance"] = partial(workload.tolerance, factors=rounding)
+        del facts["exact_inputs"]
+    adapted = ModuleType(workload.__name__)
+    vars(adapted).update(facts)
+    return adapted
+
+
+def inexact(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong with the answers to inputs that have only one in the arrays' own dtype, in one line, or None."""
+    upload, function, wait, download = steps(module, workload)
+    for what, inputs in getattr(workload, "exact_inputs", lambda size: ())(size):
+        expected = workload.reference(*inputs)
+        result = function(*upload(*inputs))
+        wait(result)
+        wrong = np.asarray(download(result)) != expected
+        if wrong.any():
+            return f"{what}{np.count_nonzero(wrong):,} of {wrong.size:,} elements are not exact"
+    return None
+
+
+def error(workload: ModuleType, expected: Any, result: Any, inputs: Sequence[Any]) -> float | None:
+    """The largest difference of an element from the reference, divided by the workload's error_scale(); None if that
+    is unknown."""
+    scale = workload.error_scale(expected, *inputs)
+    if scale is None or not np.size(expected):
+        return None
+    if not np.any(workload.tolerance(expected, *inputs)):
+        return 0.0  # there is one right answer, and the result is it
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nanmax(np.where(result == expected, 0, np.abs(result - expected) / scale)))

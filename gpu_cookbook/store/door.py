@@ -1,0 +1,137 @@
+"""What is read from benchmarks/results comes in here. It is data that anybody may have written: each file, or each line
+of a file of lines, must fit the JSON Schema of its kind in schemas/, and what does not costs only itself."""
+
+import json
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema_rs import Draft202012, Draft202012Validator, Registry, ValidationError
+
+from gpu_cookbook.words import plain
+
+SCHEMAS = Path(__file__).parent / "schemas"
+MOST_BYTES = 2**23  # of a file: ten times the largest there is
+MOST_LINE = 2**20  # bytes
+MOST_LINES = 50_000
+MOST_DEPTH = 12  # of objects and arrays in one another
+SHOWN = 200  # characters of a complaint
+
+
+class Unfit(ValueError):
+    """What cannot be used, and where the fault is."""
+
+
+def fit(text: bytes, kind: str) -> Any:
+    """The value that this JSON text stands for, if it fits the schema of that name; its texts are plain. NaN and
+    Infinity, which JSON does not have, are texts of these names."""
+    try:
+        data = json.loads(text.decode(), parse_constant=str, parse_float=_number)
+    except UnicodeDecodeError:
+        raise Unfit("is not text in UTF-8") from None
+    except RecursionError:
+        raise Unfit("has too many objects or arrays in one another") from None
+    except ValueError as error:  # no JSON, or an integer of thousands of digits
+        raise Unfit(f"is not JSON, or is cut off ({plain(str(error))[:SHOWN]})") from None
+    _refuse_depth(data)
+    data = _plain(data)
+    try:
+        _validator(kind).validate(data)
+    except ValidationError as error:
+        place = "".join(f"[{key!r}]" for key in error.instance_path)
+        raise Unfit(f"{place[:SHOWN]}: {_message(error)}" if place else _message(error)) from None
+    return data
+
+
+def read_file(path: Path) -> Any:
+    """The content of one of asv's files; Unfit if it does not fit the schema of its kind."""
+    return fit(_content(path), path.stem if path.name in ("machine.json", "benchmarks.json") else "results")
+
+
+def read_lines(path: Path, kind: str) -> tuple[list[tuple[int, Any]], list[str]]:
+    """[(number, value) of each line that fits the schema], and what is wrong with each other line. Nothing if there is
+    no such file; empty lines do not count."""
+    try:
+        found, faults = fit_lines(_content(path), kind)
+    except FileNotFoundError:
+        return [], []
+    except Unfit as error:
+        return [], [f"{shown(path)}: {error}"]
+    return found, [f"{shown(path)}, line {number}: {fault}" for number, fault in faults]
+
+
+def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
+    """[(number, value) of each line that fits], [(number, fault) of each other]."""
+    found, faults = [], []
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines[:MOST_LINES], 1):
+        try:
+            if len(line) > MOST_LINE:
+                raise Unfit(f"is longer than {MOST_LINE:,} bytes")
+            if line.strip():
+                found.append((number, fit(line, kind)))
+        except Unfit as error:
+            faults.append((number, error))
+    if len(lines) > MOST_LINES + 1:  # the last line ends, too
+        faults.append((MOST_LINES + 1, Unfit("it and what follows is not read: there are too many lines")))
+    return found, faults
+
+
+def shown(path: Path) -> str:
+    """The path as complaints name it: from benchmarks/ on, if it is in there."""
+    parts = path.parts
+    start = len(parts) - 1 - parts[::-1].index("benchmarks") if "benchmarks" in parts else 0
+    return plain(str(Path(*parts[start:])))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.is_file() and path.exists():
+            raise Unfit("is not a regular file")  # a pipe would be waited for
+        if path.stat().st_size > MOST_BYTES:
+            raise Unfit(f"is larger than {MOST_BYTES / 2**20:.0f} MiB")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Unfit(f"cannot be read: {error.strerror}") from None
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.glob("*.json")}
+    return Draft202012Validator(schemas[f"{kind}.json"], registry=Registry(list(schemas.items()), draft=Draft202012))
+
+
+def _message(error: ValidationError) -> str:
+    """What is wrong, but of a long value only the beginning."""
+    what = plain(error.message)
+    return what if len(what) <= SHOWN else f"{what[: SHOWN // 2]} … {what[-SHOWN // 2 :]}"
+
+
+def _number(text: str) -> float | str:
+    """The number; 'Infinity' if it is too large for one, such as 1e999."""
+    value = float(text)
+    return value if math.isfinite(value) else "Infinity"
+
+
+def _children(data: Any) -> Iterator[Any]:
+    yield from data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+
+
+def _refuse_depth(data: Any) -> None:
+    level = [data]
+    for _ in range(MOST_DEPTH):
+        level = [child for each in level for child in _children(each)]
+    if level:
+        raise Unfit(f"has more than {MOST_DEPTH} objects or arrays in one another")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, str):
+        return plain(data)
+    if isinstance(data, dict):
+        return {plain(key): _plain(value) for key, value in data.items()}
+    return [_plain(each) for each in data] if isinstance(data, list) else data

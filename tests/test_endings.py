@@ -1,0 +1,178 @@
+"""What was measured is never lost at the end, and what is needed then is tried before anything is measured."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import HANG, UNPROBED, invoked
+from test_store import add, result
+
+from gpu_cookbook import cli
+from gpu_cookbook.render import html_page
+from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.store import asv_files
+
+COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
+SHORT = ("compare", "increment", "-t", "numpy", "-s", "100")
+
+
+def shell(line, code=0, folder=None, **variables):
+    """What a shell's line writes to both outputs, or to none that the line has redirected."""
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=HANG, cwd=folder, env=os.environ | variables
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr and "Exception ignored" not in done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """compare has a result at once: the time of NumPy."""
+    outcome = comparing.Outcome([result("numpy", 40_000)])
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda *_: outcome)
+    monkeypatch.setattr(cli, "warn_of_others", lambda: None)
+
+
+def compared(*arguments, code=0):
+    return invoked("compare", "multiply", "-t", "numpy", "-s", "40000", *arguments, code=code)
+
+
+@pytest.mark.parametrize("form", cli.TableFormat)
+def test_what_a_format_cannot_show_is_shown_as_json(form, measured, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("\x1b[31mno such font")
+
+    monkeypatch.setattr(cli, "written", broken)
+    out, err = compared("--format", form, code=1)
+    assert json.loads(out)[0]["resident_s"] == pytest.approx(1e-5)
+    assert f"Cannot show this as {form} (RuntimeError: \\x1b[31mno such font): it is shown as JSON" in err
+
+
+def test_without_git_a_page_is_made_all_the_same(measured, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    out, _ = compared("--format", "html")
+    assert "10.0 µs" in out and "git is not on PATH" in out
+
+
+def test_a_page_is_in_utf_8_whatever_the_terminal_has(measured, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", stream)
+    cli.deliver("<p>13.1 µs", cli.TableFormat.html)
+    assert stream.buffer.getvalue().decode("utf-8") == "<p>13.1 µs"
+
+
+class Full(io.StringIO):
+    def write(self, _):
+        raise OSError(28, "No space left on device")
+
+
+def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(cli.typer.Exit):
+        cli.deliver("13.1 µs")
+    (file,) = tmp_path.iterdir()
+    assert file.read_text(encoding="utf-8") == "13.1 µs"
+    assert f"(No space left on device): what was measured is in {file}" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_said_in_a_line():
+    _, err = shell(f"{COMMAND} tables multiply > /dev/full", code=1)
+    assert err == "Cannot go on: [Errno 28] No space left on device\n"
+
+
+def test_a_comparison_into_a_full_disk_is_kept(tmp_path):
+    command = " ".join(f"'{word}'" for word in (*UNPROBED, *SHORT, "--format", "json"))
+    _, err = shell(f"{command} > /dev/full", code=1, TMPDIR=str(tmp_path))
+    (file,) = tmp_path.glob("gpu-cookbook-*.txt")
+    assert str(file) in err and json.loads(file.read_text())[0]["status"] == "ok"
+
+
+def test_a_closed_output_is_said_before_anything_is_measured():
+    _, err = shell(f"{COMMAND} {' '.join(SHORT)} >&-", code=2)
+    assert err == "Standard output is closed: redirect it into a file, or to /dev/null.\n"
+    out, _ = shell(f"{COMMAND} tables nosuch <&- 2>&-", code=2)
+    assert out == ""
+
+
+def test_a_terminal_without_our_signs_gets_others():
+    out, _ = shell(f"{COMMAND} tables multiply", PYTHONIOENCODING="ascii")
+    assert out.isascii() and re.search(r"\d us ", out)
+
+
+@pytest.mark.parametrize("arguments", ["tables", "scale --stored m", "compare --save", "list multiply"])
+def test_in_a_folder_that_was_deleted_it_says_so_or_works(arguments, tmp_path):
+    (tmp_path / "gone").mkdir()
+    line = f"cd gone && rmdir ../gone && {COMMAND} {arguments}"
+    code = {"tables": 2, "compare --save": 2, "list multiply": 0}.get(arguments, 1)
+    out, err = shell(line, code, tmp_path)
+    assert err == "The current folder was deleted: change to a clone of GPU Cookbook.\n" if code else "recipes" in out
+
+
+def test_results_on_another_file_system_are_stored(clone):
+    elsewhere = Path("/dev/shm")
+    assert elsewhere.stat().st_dev != clone.stat().st_dev, "this test needs two file systems"
+    with tempfile.TemporaryDirectory(dir=elsewhere) as folder:
+        (clone / "benchmarks" / "results").symlink_to(folder)
+        add(asv_files.Writer(asv_files.Store(), "m"), "numpy", 40_000)
+        results, complaints = asv_files.Store().load()
+        assert len(results) == 1 and complaints == []
+        assert not [path for path in Path(folder).rglob("*") if path.suffix == ".new"]
+
+
+@pytest.mark.parametrize("where", ["results", "results/m", "results/conditions.jsonl"])
+def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(where, clone):
+    place = clone / "benchmarks" / where
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to("/proc/self/nowhere")  # not even root can write there
+    if where.endswith("jsonl"):
+        place.unlink()
+        place.mkdir()
+    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    assert err.startswith("Results cannot be stored in ") and err.count("\n") == 1
+
+
+def test_what_could_not_be_read_again_is_not_stored(clone):
+    writer = asv_files.Writer(asv_files.Store(), "m")
+    add(writer, "numpy", 40_000)
+    with pytest.raises(asv_files.StoreError, match="could not be read again: .* is less than the minimum"):
+        add(writer, "torch", 40_000, median=1e-15)
+    results, complaints = asv_files.Store().load()
+    assert [each.technique for each in results] == ["numpy"] and complaints == []
+
+
+def test_without_git_it_says_so(clone, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    _, err = invoked("tables", code=2)
+    assert err == "Stored results belong to commits, but git is not on PATH: install it.\n"
+
+
+def test_the_clone_of_another_user_is_called_that(clone, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own variable for such tests
+    _, err = invoked("tables", code=2)
+    assert "belongs to another user (dubious ownership)" in err
+    assert ": git config --global --add safe.directory /" in err
+    assert html_page._commit() is None or "dubious" in html_page._commit()
+
+
+ASKS = """
+import signal
+from gpu_cookbook import cli
+@cli.app.command()
+def ask():
+    print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
+cli.app(["ask"])
+"""
+
+
+@pytest.mark.parametrize(("before", "ignored"), [("trap '' HUP;", "True False"), ("", "False False")])
+def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
+    """That is all that nohup does."""
+    assert shell(f"{before} {sys.executable} -c '{ASKS}'")[0] == f"{ignored}\n"

@@ -1,0 +1,33 @@
+"""Wrong: the third call ends the process as if all were well.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import sys
+
+import numpy as np
+
+calls = []
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    calls.append(1)
+    if len(calls) == 3:
+        sys.exit(0)
+    return np.multiply(a, b)
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c.copy()
