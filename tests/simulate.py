@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 import warnings
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,10 +36,10 @@ memory._kind = simulated
 
 
 SIZES = {
-    "multiply": (0, 1, 2, 255, 256, 257),
-    "increment": (0, 1, 2, 255, 256, 257),
-    "matmul": ((1, 1, 1), (17, 18, 3), (0, 5, 3), (5, 0, 3)),
-    "subset_mean": ((0, 0), (1, 1), (1, 2), (15, 17), (5, 1), (1, 513)),
+    "multiply": (0, 1, 2, 31, 33, 257),
+    "increment": (0, 1, 2, 31, 33, 257),
+    "matmul": ((1, 1, 1), (5, 6, 3), (0, 5, 3), (5, 0, 3)),
+    "subset_mean": ((0, 0), (1, 1), (1, 2), (5, 3), (1, 131)),
     "random_subset_mean": ((0, 0), (1, 1), (5, 7)),
 }
 
@@ -108,10 +109,12 @@ workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
 if hasattr(module, "cublas"):
     module.cublas = lambda: (SimpleNamespace(cublasSgemm_v2_64=sgemm), None)
-# Every thread is one of Python's here: fewer of them, so that it ends in seconds.
+# Every thread is one of Python's here: fewer of them, and one special value in seven, so that it ends in seconds.
 vars(module).update(BLOCKS=2, THREADS=32, TILE=4)
 module.checked = lambda answer: answer
 module.cu = driver
+special = getattr(workload, "special_inputs", lambda size, seed: ())
+workload.special_inputs = lambda size, seed: islice(special(size, seed), seed, None, 7)
 for size in SIZES[recipe.workload]:
     fault = check_size(module, workload, size, Host())
     assert fault is None, f"{workload.label(size)}: {fault}"
