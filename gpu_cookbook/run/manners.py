@@ -1,6 +1,7 @@
-"""What a recipe leaves behind or changes around itself. It is called again and again in a process of its own, in which
-nothing else runs: nothing is timed, so nothing depends on how busy the machine is."""
+"""What a recipe leaves behind or changes around itself. It is called again and again in a process in which nothing is
+timed, so nothing depends on how busy the machine is: that of its check, or before it is measured one of its own."""
 
+import contextlib
 import ctypes
 import decimal
 import gc
@@ -16,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +29,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
 from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
 
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
@@ -52,15 +53,15 @@ CHANGED_BY_FRAMEWORKS = {
     "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
 }
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
-# Who opens files for writing, changes them or starts programs, as sys.audit() says; where the path is in the arguments.
+# Who changes files, as sys.audit() says: where in its arguments the path is, and the descriptor of the folder, if any.
 WRITING = {
-    "os.mkdir": 0,
-    "os.remove": 0,
-    "os.rename": 1,
-    "os.rmdir": 0,
-    "os.symlink": 1,
-    "os.link": 1,
-    "os.truncate": 0,
+    "os.mkdir": (0, 2),
+    "os.remove": (0, 1),
+    "os.rename": (1, 3),
+    "os.rmdir": (0, 1),
+    "os.symlink": (1, 2),
+    "os.link": (1, 3),
+    "os.truncate": (0, None),
 }
 
 
@@ -73,11 +74,20 @@ class Watch:
         self.begun = False
         self.home = os.environ[family.MARK]
 
-    def begin(self) -> None:
-        """Called after the imports, because what a framework does at its import is its own affair."""
+    def load(self, engine: contextlib.ExitStack) -> ModuleType:
+        """The recipe's module, its engine started. What a framework does at its import is its own affair, so this
+        process is looked at from then on."""
+        loader = Loader(self.recipe)
+        loader.imports()
+        self._begin()
+        module = loader.execute()
+        if hasattr(module, "engine"):
+            engine.enter_context(module.engine())
+        return module
+
+    def _begin(self) -> None:
         own = WRITTEN_BY_FRAMEWORKS.get(self.recipe.framework, ())
         self.places = (self.home, tempfile.gettempdir(), "/dev", "/proc", "/sys/fs/cgroup", *own)
-        warnings.simplefilter("ignore")  # a framework's warnings are no output of the recipe, which cannot warn itself
         sys.addaudithook(self._audit)
         self._cores, os.cpu_count = os.cpu_count, self._cpu_count
         self.settings = settings()
@@ -128,16 +138,22 @@ class Watch:
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.begun:
             return
-        path = None
+        path, folder = None, -1
         if event == "open":
             path, mode, flags = arguments
             writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) if isinstance(flags, int) else 0
             if not writes and not (isinstance(mode, str) and set(mode) & set("wax+")):
                 return
         elif event in WRITING:
-            path = arguments[WRITING[event]]
-        if isinstance(path, str | bytes | os.PathLike) and not self._may_write(os.fsdecode(path)):
-            self.faults.append(f"writes {os.fsdecode(path)}")
+            at, of = WRITING[event]
+            path, folder = arguments[at], -1 if of is None else arguments[of]
+        if isinstance(path, str | bytes | os.PathLike):
+            name = os.fsdecode(path)
+            if folder != -1:  # the path is relative to that
+                name = str(Path(f"/proc/self/fd/{folder}").resolve() / name)
+            there = event == "os.mkdir" and Path(name).is_dir()  # then nothing is made
+            if not there and not self._may_write(name):
+                self.faults.append(f"writes {name}")
 
     def _may_write(self, name: str) -> bool:
         path = Path(name).absolute()

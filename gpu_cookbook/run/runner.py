@@ -74,20 +74,22 @@ def run(
     if obstacle:
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
-    fault = rules.fault(recipe)
-    if fault:
-        yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
+    refused = rules.fault(recipe)
+    if refused:
+        yield from (Result.of(recipe, size, Status.FAILED, refused) for size in sizes)
         return
     machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
-    fault, afterwards = watch(recipe, limit)
+    checking = action == "check"
+    fault, afterwards = watch(recipe, limit) if not checking else (None, None)
     if fault:
         yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
         return
     wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
     left = list(sizes)
-    device = last = ending = None
+    held: list[Result] = []  # until the process has ended: the last, and all of a check
+    device = ending = None
     with Process(job) as process:
         try:
             for message in process.messages(START_LIMIT, limit):
@@ -101,21 +103,25 @@ def run(
                         ending = GARBAGE
                         break
                     left.remove(found.size)
-                    if left:
+                    if left and not checking:
                         yield found
                     else:
-                        last = found  # held back until the process has ended
+                        held.append(found)
+                elif "manners" in message:
+                    fault = message["manners"]
                 else:
                     ending = ending or message["ending"]
+            if checking and not (left or ending) and all(each.ok for each in held):
+                fault = fault or process.left() or process.said()
         except KeyboardInterrupt:
-            if last:
-                yield last
+            yield from held
             raise
-    if last and last.ok and (ending or afterwards):
-        when = "at exit" if ending else "called again and again"
-        last = replace(last, status=Status.FAILED, reason=f"passed, then {when}: {ending or afterwards}")
-    if last:
-        yield last
+    if fault:
+        held = [replace(each, status=Status.FAILED, reason=fault) for each in held]
+    elif held and held[-1].ok and not left and (ending or afterwards):
+        then = f"passed, then: {ending}" if ending else f"passed, then called again and again: {afterwards}"
+        held[-1] = replace(held[-1], status=Status.FAILED, reason=then)
+    yield from held
     for number, size in enumerate(left):
         reason = ending if number == 0 else f"not reached: {ending}"
         yield _with_conditions(Result.of(recipe, size, Status.FAILED, reason), recipe, device)
@@ -350,8 +356,8 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
 
 def environment(folder: str) -> dict[str, str]:
     """The environment variables of a recipe: ours, but with the caches for compiled kernels in an empty folder, so that
-    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics turned
-    off."""
+    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics and
+    warnings turned off."""
     settings = dict(os.environ)
     for name in (
         "CUDA_CACHE_PATH",
@@ -365,6 +371,7 @@ def environment(folder: str) -> dict[str, str]:
         settings[name] = f"{folder}/cache"
     settings[family.MARK] = str(folder)
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
+    settings["PYTHONWARNINGS"] = "ignore"  # NumPy's, of special values; a recipe cannot warn itself
     nvcc = machine.program("nvcc")
     if nvcc and not shutil.which("nvcc"):
         settings["PATH"] = f"{Path(nvcc).parent}{os.pathsep}{settings.get('PATH', os.defpath)}"

@@ -5,9 +5,9 @@ with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of eac
 with ``framework`` and ``address``; or probe with ``kind``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for watch {"imported": framework}, and {"manners": fault} if there is one; for scale {"engine": {…}},
-{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
-{"ending": reason} if something other than a result failed; {"done": true} at the end.
+{…}}; for watch {"imported": framework}; for watch and check {"manners": fault} if there is one; for scale
+{"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and
+{"behind": {…}}; {"ending": reason} if something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -97,12 +97,51 @@ def probe(kind: str) -> Probe:
     return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
-def run(job: Mapping[str, Any], say: Say) -> None:
-    """Checks or measures a recipe at each size."""
+def check(job: Mapping[str, Any], say: Say) -> None:
+    """Checks a recipe at each size, and what it leaves behind or changes if that is all right."""
     recipe = catalogue.read(Path(job["path"]))
     workload = workload_for(recipe)
-    checking = job["action"] == "check"
-    sizes = [tuple(size) if isinstance(size, list) else size for size in job["sizes"]]
+    watching = manners.Watch(recipe)
+    with contextlib.ExitStack() as engine:
+        say(start=_size(job["sizes"][0]))
+        module = watching.load(engine)
+        device = device_of(recipe, module, workload)
+        say(device=device.name)
+        results = []
+        for size in map(_size, job["sizes"]):
+            say(start=size)
+            results.append(checked(recipe, module, workload, size, device))
+            say(result=to_wire(results[-1]))
+        right = all(each.ok for each in results)
+        if right:
+            watching.calls(module, workload)
+    if right and (fault := watching.end()):
+        say(manners=fault)
+
+
+def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, size: Size, device: Device) -> Result:
+    """The result of a check, with the reason if it failed. What does not depend on the size is checked with the last
+    edge size."""
+    blank = replace(Result.of(recipe, size, Status.OK), device=device.name)
+
+    def work() -> Result:
+        fault = check_size(module, workload, size, device) or inexact(module, workload, size)
+        if not fault and size == workload.EDGE_SIZES[-1]:
+            fault = check_refusals(module, workload) or check_often(module, workload)
+            if not fault and recipe.workload == scaling.WORKLOAD:
+                fault = distribution.fault(recipe, module, workload)
+        if fault:
+            raise measure.Wrong(fault)
+        return blank
+
+    return attempt(work, blank)
+
+
+def compare(job: Mapping[str, Any], say: Say) -> None:
+    """Measures a recipe at each size, after it was checked in this process."""
+    recipe = catalogue.read(Path(job["path"]))
+    workload = workload_for(recipe)
+    sizes = list(map(_size, job["sizes"]))
     probes = {kind: Probe(**each) for kind, each in (job["probes"] or {}).items()}
     memory_base = measure.device_memory_used() if machine.gpus() and recipe.runs_on != "CPU" else None
 
@@ -113,15 +152,8 @@ def run(job: Mapping[str, Any], say: Say) -> None:
         device = device_of(recipe, module, workload)
         say(device=device.name)
 
-        def checked(size: Size) -> Result:
-            fault = check_size(module, workload, size, device) or inexact(module, workload, size)
-            if not fault and size == workload.EDGE_SIZES[-1]:
-                fault = check_refusals(module, workload) or check_often(module, workload)
-                if not fault and recipe.workload == scaling.WORKLOAD:
-                    fault = distribution.fault(recipe, module, workload)
-            if fault:
-                raise measure.Wrong(fault)
-            return blank(size)
+        def blank(size: Size) -> Result:
+            return replace(Result.of(recipe, size, Status.OK), device=device.name)
 
         def measured(size: Size) -> Result:
             obstacle = measure.does_not_fit(workload, size, device)
@@ -132,38 +164,31 @@ def run(job: Mapping[str, Any], say: Say) -> None:
             result = judged(measure.measure(module, workload, result, device, memory_base))
             return replace(result, first=first) if size == sizes[0] and result.ok else result
 
-        def blank(size: Size) -> Result:
-            return replace(Result.of(recipe, size, Status.OK), device=device.name)
-
-        if not checking:
-            for size in workload.EDGE_SIZES:
-                edge = attempt(partial(checked, size), blank(size))
-                if not edge.ok:
-                    fault = f"wrong at {workload.label(size)}: {edge.reason}"
-                    for wanted in sizes:
-                        say(result=to_wire(replace(blank(wanted), status=Status.FAILED, reason=fault)))
-                    return
+        for size in workload.EDGE_SIZES:
+            edge = checked(recipe, module, workload, size, device)
+            if not edge.ok:
+                fault = f"wrong at {workload.label(size)}: {edge.reason}"
+                for wanted in sizes:
+                    say(result=to_wire(replace(blank(wanted), status=Status.FAILED, reason=fault)))
+                return
         for size in sizes:
             say(start=size)
-            say(result=to_wire(attempt(partial(checked if checking else measured, size), blank(size))))
+            say(result=to_wire(attempt(partial(measured, size), blank(size))))
+
+
+def _size(size: int | list[int]) -> Size:
+    return tuple(size) if isinstance(size, list) else size
 
 
 def watch(job: Mapping[str, Any], say: Say) -> None:
     """Looks at what a recipe leaves behind or changes."""
     recipe = catalogue.read(Path(job["path"]))
-    workload = catalogue.workload_module(recipe.workload)
     watching = manners.Watch(recipe)
     with contextlib.ExitStack() as engine:
-        loader = Loader(recipe)
-        loader.imports()
-        watching.begin()
-        module = loader.execute()
-        if hasattr(module, "engine"):
-            engine.enter_context(module.engine())
+        module = watching.load(engine)
         say(imported=recipe.framework)
-        watching.calls(module, workload)
-    fault = watching.end()
-    if fault:
+        watching.calls(module, catalogue.workload_module(recipe.workload))
+    if fault := watching.end():
         say(manners=fault)
 
 
@@ -270,8 +295,10 @@ def main() -> None:
                 scale(job, say)
             elif job["action"] == "join":
                 join(job, say)
+            elif job["action"] == "check":
+                check(job, say)
             else:
-                run(job, say)
+                compare(job, say)
         except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device
             traceback.print_exc()
             say(ending=reason(error))
