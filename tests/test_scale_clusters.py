@@ -21,7 +21,7 @@ from conftest import HANG, until
 from scaling import HERE, OURS, Run, at_work, command, cookbook, marked, rows_of
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run import runner
+from gpu_cookbook.run import family
 from gpu_cookbook.store import scaling as store
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def scaled():
                 now = Counter()
                 for process in run.family():
                     with contextlib.suppress(psutil.Error, KeyError):
-                        folder, line = process.environ()[runner.MARK], command(process)
+                        folder, line = process.environ()[family.MARK], command(process)
                         seen[folder]["cores"].add(len(process.cpu_affinity()))
                         now.update((folder, words) for words in ("spawn_main", "popen_loky_posix") if words in line)
                 for (folder, words), count in now.items():
