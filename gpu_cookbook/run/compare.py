@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Key, Result, Size
 from gpu_cookbook.run import runner
@@ -31,6 +31,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
 
     outcome = Outcome()
     known: dict[Recipe, list[Result]] = {}
+    machine.distribution_names("numpy")  # what all packages are is read here, once, and not by each thread
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
         futures = {pool.submit(one, recipe): recipe for recipe in recipes}
         try:
