@@ -57,7 +57,7 @@ def tolerance(expected, x):
 
 
 def _subset(x):
-    """x[::2, ::2] in blocks of whole rows, of about a million numbers each: a copy of all of it would need gigabytes."""
+    """x[::2, ::2] in blocks of whole rows, about a million numbers each: a copy of all of it would need gigabytes."""
     subset = x[::2, ::2]
     rows = max(1, 2**20 // max(1, subset.shape[1]))
     return (np.ascontiguousarray(subset[i : i + rows]) for i in range(0, len(subset), rows))
