@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, seconds
+from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, doubts, seconds
 from gpu_cookbook.scaling import EMPTY
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
@@ -43,14 +43,14 @@ class Figure(SphinxRole):
 class Time(Figure):
     def figure(self, words):
         found, metric = stored.named(words)
-        return self.linked(NOISE * found.noisy(metric) + seconds(found.value(metric)), found)
+        return self.linked(doubts(found, metric) + seconds(found.value(metric)), found)
 
 
 class Ratio(Figure):
     def figure(self, over, under):
         (over, metric), (under, other) = stored.named(over), stored.named(under)
-        noise = NOISE * (over.noisy(metric) or under.noisy(other))
-        return self.linked(f"{noise}{digits(over.value(metric) / under.value(other))} ×", over, under)
+        marks = "".join(dict.fromkeys(doubts(over, metric) + doubts(under, other)))
+        return self.linked(f"{marks}{digits(over.value(metric) / under.value(other))} ×", over, under)
 
 
 class Wins(Figure):

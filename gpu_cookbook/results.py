@@ -191,6 +191,7 @@ class Result:
     cache_bytes: int | None = None
     timings: Mapping[Metric, Timing] = field(default_factory=dict)
     no_device_time: str | None = None  # why there is none
+    doubts: Mapping[Metric, str] = field(default_factory=dict)  # why a metric may be wrong: it is not ranked
     first: FirstResult | None = None
     peak_memory: float | None = None  # bytes
     error: float | None = None  # the largest of an element, relative to the workload's error_scale()
@@ -201,6 +202,7 @@ class Result:
 
     def __post_init__(self) -> None:
         make_plain(self)
+        object.__setattr__(self, "doubts", {metric: plain(doubt) for metric, doubt in self.doubts.items()})
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
@@ -275,6 +277,10 @@ class Result:
 
     def noisy(self, metric: Metric) -> bool:
         return metric in self.timings and self.timings[metric].noisy
+
+    def doubt(self, metric: Metric) -> str | None:
+        """Why the value may be wrong, in one line."""
+        return self.doubts.get(self.timed_by(metric))
 
     def timed_by(self, metric: Metric) -> Metric:
         """The metric that ranks this one, less being better: a bandwidth is derived from a time."""
@@ -400,7 +406,8 @@ class Rank(enum.StrEnum):
 
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
-    """{technique: its rank} among the results of one workload and size, ranked separately for each lane."""
+    """{technique: its rank} among the results of one workload and size, ranked separately for each lane. A lane with a
+    doubtful value has no ranks: that one may be the best."""
     if metric in UNRANKED:
         return {}
     results = list(results)
@@ -410,6 +417,8 @@ def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     for lane in lanes:
         if several and all(each.is_numpy for each in lane):
             continue  # NumPy is only there for comparison: alone in its lane, it is not ranked
+        if any(each.doubt(metric) for each in lane):
+            continue
         best = min(lane, key=lambda each: each.order(metric))
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]
         found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
@@ -477,6 +486,7 @@ def record(result: Result) -> dict[str, Any]:
         "copy_bandwidth_percent": result.rates and result.rates.share,
     }
     row |= {key: value for key, value in optional.items() if value is not None}
+    row |= {f"{metric.replace(' ', '_')}_doubt": doubt for metric, doubt in result.doubts.items()}
     row |= {f"speedup_{metric}_x": value for metric, value in result.speedups.items()}
     for metric, crossed in result.crossings.items():
         row |= {
@@ -529,6 +539,7 @@ def metric_record(result: Result | None, metric: Metric) -> dict[str, Any]:
         row |= dict(zip(("q1_s", "q3_s"), quartiles or (None, None), strict=True))
         row |= dict(zip(("ci99_a_s", "ci99_b_s"), interval or (None, None), strict=True))
         row["samples"] = timing and timing.count
+    row["doubt"] = result and result.doubt(metric)
     if metric == Metric.BANDWIDTH:
         row["copy_bandwidth_percent"] = result.rates.share if result and result.rates else None
     return row

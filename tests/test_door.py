@@ -27,6 +27,7 @@ BAD = (
     *(0, -1, -1e-5, 1, 1e-320, 1e300, 1e999, -1e999, math.nan, 10**30, 10**400, "40000", "'x'", "(1, 2)"),
     *([], {}, [[]], [None], ["x"], {"x": 1}, [1e-5] * 1000, {"x": {"x": [{"x": []}]}}),
 )
+SEVERAL = int(os.environ.get("EXAMPLES", "200"))  # changes that the slow tests try; 0: all that there are
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]")  # by a terminal
 
@@ -96,7 +97,7 @@ def dumped(data):
     return json.dumps(data).replace("1e+999", "1e999")
 
 
-@pytest.mark.parametrize("few", [60, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("few", [60, pytest.param(SEVERAL, marks=pytest.mark.slow)])
 def test_a_file_of_results_that_was_changed_anywhere_costs_at_most_itself(two, few):
     (path,) = (two / "bad").glob("*-existing*.json")
     data = json.loads(path.read_text())
@@ -114,7 +115,7 @@ def test_a_file_of_results_that_was_changed_anywhere_costs_at_most_itself(two, f
     assert refused > few / 2
 
 
-@pytest.mark.parametrize("few", [60, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("few", [60, pytest.param(SEVERAL, marks=pytest.mark.slow)])
 def test_a_line_of_conditions_that_was_changed_anywhere_costs_at_most_itself(two, few):
     path = two / conditions.FILE
     first, *others = path.read_text().splitlines()
@@ -130,7 +131,7 @@ def test_a_line_of_conditions_that_was_changed_anywhere_costs_at_most_itself(two
     assert refused > few / 3
 
 
-@pytest.mark.parametrize("few", [60, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("few", [60, pytest.param(SEVERAL, marks=pytest.mark.slow)])
 def test_a_line_of_scale_that_was_changed_anywhere_costs_at_most_itself(clone, few):
     folder, commit = clone / "benchmarks/results", git(clone, "rev-parse", "HEAD")
     empty = row(mode="empty", workers=2)

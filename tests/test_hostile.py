@@ -88,12 +88,14 @@ def results_with(name, value):
     return [replace(each, **{name: value}) for each in (ok, bad, other)]
 
 
-@pytest.mark.parametrize("name", [*TEXTS, "machine", "commit", "environment of asv", "date"])
+@pytest.mark.parametrize("name", [*TEXTS, "doubts", "machine", "commit", "environment of asv", "date"])
 def test_no_text_of_a_result_is_obeyed_in_any_format(name):
     assert {"device", "driver", "cuda", "clock", "math", "versions", "reason", "framework", "environment"} <= {*TEXTS}
     for value in HOSTILE:
         if name in TEXTS:
             results = results_with(name, value)
+        elif name == "doubts":
+            results = results_with(name, {Metric.RESIDENT: value})
         else:
             key = {"environment of asv": "environment"}.get(name, name)
             results = [replace(each, origin=replace(BOX, **{key: value})) for each in results_with("reason", "wrong")]

@@ -128,4 +128,6 @@ def _median(result: Result | None, metric: Metric) -> tuple[float, float, float]
     timing = result.timings.get(metric)
     if timing is None:
         return f"no {metric} time"
+    if doubt := result.doubt(metric):
+        return f"doubtful: {doubt}"
     return (timing.median, *timing.interval) if timing.interval else "no 99 % interval"

@@ -12,6 +12,7 @@ from gpu_cookbook.words import csv_cell
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
 NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
+DOUBT = "?"  # before a value that may be wrong: see Result.doubts
 UNKNOWN = "–"
 RANKS: dict[str, str] = {Rank.BEST: "*", Rank.TIE: "="}  # before a value, and before its other marks
 
@@ -59,7 +60,12 @@ def value(metric: Metric, number: float) -> str:
 def timing(result: Result, metric: Metric) -> str:
     """A time, marked if it is noisy; a dash if there is none."""
     value = result.value(metric)
-    return UNKNOWN if value is None else NOISE * result.noisy(metric) + seconds(value)
+    return UNKNOWN if value is None else doubts(result, metric) + seconds(value)
+
+
+def doubts(result: Result, metric: Metric) -> str:
+    """The marks before a value: that it is doubtful, and that it is noisy."""
+    return DOUBT * bool(result.doubt(metric)) + NOISE * result.noisy(metric)
 
 
 def ratio(result: Result, metric: Metric) -> str:

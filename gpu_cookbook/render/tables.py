@@ -41,6 +41,8 @@ LEGEND = {  # sign: what it means
     format.RANKS[Rank.TIE]: "= is tied with the best: the middle halves of their samples overlap.",
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
+    format.DOUBT: "? is doubtful: something disturbed the measurement, or two ways of taking the device's time "
+    "disagree. A lane with such a value is not ranked; what was seen is below the workload's last table.",
     format.STALE: "† is stale: the recipe, its workload or its kernel has changed or was removed since.",
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
@@ -119,7 +121,7 @@ def metric_entry(result: Result | None, metric: Metric, rank: str = "") -> Entry
     value = result.value(metric)
     if value is None:
         return Entry(result.status, "bad") if result.wrong else Entry(format.UNKNOWN)
-    text = format.NOISE * result.noisy(metric) + format.value(metric, value)
+    text = format.doubts(result, metric) + format.value(metric, value)
     if metric == Metric.BANDWIDTH and result.rates and result.rates.share is not None:
         text += f" ({result.rates.share:.0f} %)"
     return Entry(format.RANKS.get(rank, "") + format.stale(result) + text, rank)
@@ -350,6 +352,11 @@ def reasons_of(results: Iterable[Result]) -> Iterator[Entry]:
     for each in results:
         if each.ok and each.no_device_time and Metric.DEVICE not in each.timings:
             lines.append((each.technique, "no device time", each.no_device_time))
+        lines += [
+            (f"{each.technique} at {each.label}", f"doubtful {metric}", doubt)
+            for metric, doubt in each.doubts.items()
+            if each.ok and each.value(metric) is not None
+        ]
     groups: dict[tuple[bool, str, str], list[str]] = {}
     for technique, status, reason in dict.fromkeys(lines):
         groups.setdefault((status not in WRONG, status, reason), []).append(technique)

@@ -100,6 +100,31 @@ def held_up(seconds: float) -> Iterator[None]:
         threading.Thread.start, _WorkItem.run = start, run  # type: ignore[method-assign]
 
 
+def _by_host_clock(batch: Callable[[int, Call, float], tuple[float, float]], call: Call, wall: float) -> list[float]:
+    """Seconds per call: the difference between 2 n calls and n calls, divided by n; all of them are queued before the
+    first one runs. ``batch``: of so many calls behind so many seconds of spinning, the seconds until all are queued and
+    until all are done. ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by
+    itself."""
+    count = max(1, min(50, int(0.02 / wall)))
+    enqueuing, _ = batch(2 * count, call, 0)
+    if enqueuing > 1:
+        raise Unmeasurable("queuing the calls takes seconds: they wait for the device by themselves")
+    busy = 1e-3 + 2 * enqueuing
+    longest = 8 * busy
+    times: list[float] = []
+    while len(times) < BATCHES and sum(times) * 3 * count < 2:  # seconds
+        short, long = batch(count, call, busy), batch(2 * count, call, busy)
+        if max(short[0], long[0]) < 0.9 * busy:
+            times.append((long[1] - short[1]) / count)
+        elif busy < longest:  # the host was delayed: keep the device busy for longer
+            busy, times = 2 * busy, []
+        else:
+            raise Unmeasurable("a call waits for the device by itself, so no queue forms")
+    if statistics.median(times) <= 0:
+        raise Unmeasurable("a call is too short to be measured with the host's clock")
+    return times
+
+
 class Host:
     """The CPU, whose only clock is the host's."""
 
@@ -245,6 +270,22 @@ class Cuda:
                 break
         return times
 
+    def host_times(self, call: Callable[[], Any], wall: float) -> list[float]:
+        """device_times() by the host's clock, which knows nothing of the device's."""
+
+        def batch(count: int, call: Call, busy: float) -> tuple[float, float]:
+            self.device.sync()
+            start = time.perf_counter()
+            if busy:
+                self.spin(busy)
+            for _ in range(count):
+                call()
+            enqueued = time.perf_counter() - start
+            self.device.sync()
+            return enqueued, time.perf_counter() - start
+
+        return _by_host_clock(batch, call, wall)
+
     def free_bytes(self) -> int:
         return machine.device_memory()[0][1]
 
@@ -341,29 +382,8 @@ class OpenCl:
         self.kernel(self.own, (count * size,), (size,), np.int64(rounds), self.sink)
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
-        """Seconds per call: the difference between 2 n calls and n calls, divided by n; all of them are queued before
-        the first one runs.
-
-        ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself.
-        """
-        count = max(1, min(50, int(0.02 / wall)))
-        enqueuing, _ = self._batch(2 * count, call, 0)
-        if enqueuing > 1:
-            raise Unmeasurable("queuing the calls takes seconds: they wait for the device by themselves")
-        busy = 1e-3 + 2 * enqueuing
-        longest = 8 * busy
-        times: list[float] = []
-        while len(times) < BATCHES and sum(times) * 3 * count < 2:  # seconds
-            short, long = self._batch(count, call, busy), self._batch(2 * count, call, busy)
-            if max(short[0], long[0]) < 0.9 * busy:
-                times.append((long[1] - short[1]) / count)
-            elif busy < longest:  # the host was delayed: keep the device busy for longer
-                busy, times = 2 * busy, []
-            else:
-                raise Unmeasurable("a call waits for the device by itself, so no queue forms")
-        if statistics.median(times) <= 0:
-            raise Unmeasurable("a call is too short to be measured with the host's clock")
-        return times
+        """Seconds per call, by the host's clock: OpenCL's own needs a queue that was made for it."""
+        return _by_host_clock(self._batch, call, wall)
 
     def _batch(self, count: int, call: Callable[[], Any], busy: float) -> tuple[float, float]:
         """(seconds until all calls are queued, seconds until all are done), queued after ``busy`` seconds of

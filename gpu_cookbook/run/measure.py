@@ -12,9 +12,9 @@ import numpy as np
 
 from gpu_cookbook import machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
-from gpu_cookbook.run import memory
+from gpu_cookbook.run import load, memory, ways
 from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
-from gpu_cookbook.run.device import Device, Host, Unmeasurable
+from gpu_cookbook.run.device import Cuda, Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import error
 
@@ -33,6 +33,7 @@ COLD_LIMIT = 5
 SIGNIFICANCE = 0.8
 # How often both are measured again before a call that takes less is refused: a busy CPU may have delayed one.
 AGAIN = 2
+TAKES = 2  # of a metric that something else disturbs
 
 
 class Wrong(Exception):
@@ -285,7 +286,20 @@ def measure(
     ``memory_base``: bytes that were in use on the GPUs before; None if no GPU is involved.
     """
     calls = Calls(module, workload, result.size)
-    with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak:
+    doubts = dict(result.doubts)
+
+    def undisturbed(metric: Metric, take: Callable[[], Timing]) -> Timing:
+        """What ``take()`` measures; it is taken again if something disturbed it, and doubtful if that does so again."""
+        for _ in range(TAKES):
+            with load.watched() as watched:
+                taken = take()
+            if not watched.seen:
+                doubts.pop(metric, None)
+                return taken
+            doubts[metric] = watched.seen
+        return taken
+
+    with MemoryPeak(memory_base) if memory_base is not None else nullcontext() as peak, load.watched() as watched:
         calls.begin(only=1)
         start = time.perf_counter()
         calls.synchronised(calls.now)
@@ -308,20 +322,35 @@ def measure(
         calls.verify_all()
         return Timing.of(times)
 
+    def replayed() -> Timing:
+        calls.prepare()
+        calls.replayed(calls.now)
+        times = sample(calls.replayed, calls.turn)
+        calls.verify_all()
+        return Timing.of(times)
+
+    def there_and_back() -> Timing:
+        calls.begin("with transfer: ", on_host=True)
+        times = sample(calls.there_and_back, calls.turn)
+        calls.verify_all()
+        return Timing.of(times)
+
     if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started
-        timings[Metric.RESIDENT] = resident()
+        timings[Metric.RESIDENT] = undisturbed(Metric.RESIDENT, resident)
     else:
         calls.verify_all()
         timings[Metric.RESIDENT] = Timing.of([cold])
+        if watched.seen:
+            doubts[Metric.RESIDENT] = watched.seen
     result = replace(result, error=calls.error())
 
     try:
-        measured = own(timings[Metric.RESIDENT])
+        measured = undisturbed(Metric.DEVICE, lambda: own(timings[Metric.RESIDENT]))
         for _ in range(AGAIN):
             if not _too_fast(timings[Metric.RESIDENT], measured):
                 break
-            timings[Metric.RESIDENT] = resident()
-            measured = own(timings[Metric.RESIDENT])
+            timings[Metric.RESIDENT] = undisturbed(Metric.RESIDENT, resident)
+            measured = undisturbed(Metric.DEVICE, lambda: own(timings[Metric.RESIDENT]))
     except Unmeasurable as reason:
         result = replace(result, no_device_time=str(reason))
     else:
@@ -340,16 +369,17 @@ def measure(
             return replace(result, status=Status.REFUSED, reason=fault)
 
     if calls.prepared:
-        calls.prepare()
-        calls.replayed(calls.now)
-        timings[Metric.PREPARED] = Timing.of(sample(calls.replayed, calls.turn))
-        calls.verify_all()
-
+        timings[Metric.PREPARED] = undisturbed(Metric.PREPARED, replayed)
     if calls.arrays:
-        calls.begin("with transfer: ", on_host=True)
-        timings[Metric.TRANSFER] = Timing.of(sample(calls.there_and_back, calls.turn))
-        calls.verify_all()
-    return replace(result, timings=timings)
+        timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, there_and_back)
+    if isinstance(device, Cuda) and Metric.DEVICE in timings and Metric.DEVICE not in doubts:
+        calls.begin(poisoned=True)
+        calls.synchronised(calls.now)
+        found = ways.others(device, result.framework, calls.call, timings[Metric.RESIDENT].median)
+        if ambiguous := ways.disagreement(timings[Metric.DEVICE].median, found):
+            doubts[Metric.DEVICE] = ambiguous
+    doubts = {metric: doubt for metric, doubt in doubts.items() if metric in (*timings, Metric.FIRST)}
+    return replace(result, timings=timings, doubts=doubts)
 
 
 def _too_fast(wall: Timing, own: Timing) -> bool:

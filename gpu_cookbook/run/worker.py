@@ -35,8 +35,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
-from gpu_cookbook.results import Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import distribution, engines, manners, measure, memory
+from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
+from gpu_cookbook.run import distribution, engines, load, manners, measure, memory
 from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
@@ -147,7 +147,8 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
 
     with contextlib.ExitStack() as engine:
         say(start=sizes[0])
-        module, first = measure.first_result(Loader(recipe), workload, engine)
+        with load.watched() as watched:
+            module, first = measure.first_result(Loader(recipe), workload, engine)
         first = replace(first, total=first.total + NUMPY_IMPORT, imports=(first.imports or 0) + NUMPY_IMPORT)
         device = device_of(recipe, module, workload)
         say(device=device.name)
@@ -161,6 +162,8 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
                 return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
             probe = probe_of(device, probes)
             result = replace(blank(size), copy_bandwidth=probe.copy_bandwidth, cache_bytes=probe.cache_bytes)
+            if size == sizes[0] and watched.seen:
+                result = replace(result, doubts={Metric.FIRST: watched.seen})
             result = judged(measure.measure(module, workload, result, device, memory_base))
             return replace(result, first=first) if size == sizes[0] and result.ok else result
 

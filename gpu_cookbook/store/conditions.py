@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Result, Status
+from gpu_cookbook.results import Metric, Result, Status
 from gpu_cookbook.store import door, journal
 
 FILE, KIND = "conditions.jsonl", "conditions"
@@ -32,6 +32,7 @@ class Conditions:
     copy_bandwidth_gb_per_s: float | None
     cache_bytes: int | None
     versions: dict[str, str] = field(default_factory=dict)  # of every framework installed, by its module
+    doubts: dict[str, str] = field(default_factory=dict)  # see Result.doubts; older lines have none
     date: str | None = None  # asv's files have only that of the newest result of a benchmark; older lines have none
 
     def apply(self, result: Result) -> Result:
@@ -49,6 +50,7 @@ class Conditions:
             copy_bandwidth=self.copy_bandwidth_gb_per_s,
             cache_bytes=self.cache_bytes,
             versions=", ".join(dict.fromkeys(versions)),
+            doubts={Metric(name): doubt for name, doubt in self.doubts.items()},
         )
         return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
 
@@ -67,6 +69,7 @@ def record(folder: Path, result: Result) -> int:
             copy_bandwidth_gb_per_s=result.copy_bandwidth,
             cache_bytes=result.cache_bytes,
             versions=installed_versions() if result.device else {},
+            doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
             date=time.strftime("%Y-%m-%d", time.gmtime()),
         )
     )
