@@ -9,8 +9,8 @@ from typing import Any
 
 from gpu_cookbook.run.device import Cuda, Unmeasurable
 
-# Ways agree within this part of the device time, or within these seconds. A kernel in a graph begins sooner after the one
-# before it than a kernel in a stream does, by 0.7 to 0.9 µs on an H200: so much more for each of a call's kernels.
+# Ways agree within this part of the device time, or within these seconds. A kernel in a graph begins sooner after the
+# one before it than a kernel in a stream does, by 0.7 to 0.9 µs on an H200: so much more for each of a call's kernels.
 APART, AT_LEAST, SOONER = 0.05, 5e-7, 1e-6
 CALLS = 20  # in a graph
 Launch = Callable[[], Any]
