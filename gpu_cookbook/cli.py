@@ -186,7 +186,7 @@ def choose(
 ) -> list[catalogue.Recipe]:
     try:
         return catalogue.choose(workloads or (), techniques or (), lane)
-    except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
+    except catalogue.UnknownName as error:
         fail(str(error))
 
 
@@ -225,7 +225,7 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
             for those in grouped(mine.items(), lambda item: item[1])
             if those[0][1]
         ]
-        lines = [*[Text(running, style="green")] * bool(running), *(Text(line, style="dim") for line in reasons)]
+        lines = [*[Text(running, style="green")] * bool(running), *(Text(plain(line), style="dim") for line in reasons)]
         table.add_row(technique, catalogue.lane_of(technique), Text("\n").join(lines))
     console().print(table)
     here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
@@ -245,7 +245,7 @@ def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]
         "framework": recipe.framework,
         "lane": recipe.lane,
         "environment": recipe.environment,
-        "runs_on": recipe.runs_on,
+        "runs_on": recipe.runs_on or None,
         "runs_here": obstacle is None,
         "reason": obstacle,
         "summary": recipe.summary,
@@ -281,6 +281,8 @@ def show(
         names = ", ".join(recipe.technique for recipe in choose([workload], ()))
         fail(f"Name a technique: gpu-cookbook show {workload} TECHNIQUE. There are: {names}.")
     (recipe,) = choose([workload], [technique])
+    if recipe.fault:
+        fail(recipe.fault)
     sys.stdout.write(script(recipe))
 
 
@@ -458,6 +460,8 @@ def tables(
     if not pairs:
         found = [*measured(shown, lane), *([] if workloads or techniques else abilities())]
     write_tables(found, form)
+    for fault in catalogue.faults():
+        say(fault)
     complain(complaints)
 
 
@@ -548,6 +552,8 @@ def scale(
     if addresses and (cores or gpus or weak):
         fail("--cores, --gpus and --weak do not apply to a running cluster: omit them.")
     try:
+        if fault := catalogue.workload_fault(scaling.WORKLOAD):
+            raise scaling.ScaleError(fault)
         if plot:
             experiment.require_drawable(plot)
             from gpu_cookbook.render import scaling_charts
@@ -569,7 +575,7 @@ def scale(
         on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
         runs, rows = experiment.prepare(work, engine or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
-    except (catalogue.UnknownName, catalogue.BrokenRecipe, scaling.BadInput) as error:
+    except (catalogue.UnknownName, scaling.BadInput) as error:
         fail(str(error))
     except (scaling.ScaleError, OSError) as error:  # StoreError is one
         say(str(error))

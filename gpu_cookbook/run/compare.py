@@ -96,8 +96,8 @@ def _key(recipe: Recipe, size: Size) -> Key:
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:
     """The recipes, preceded in each workload by NumPy's, to which speedups are relative."""
-    workloads = dict.fromkeys(recipe.workload for recipe in recipes)
-    numpy = [recipe for name in workloads if (recipe := catalogue.find(name, "numpy"))]
+    workloads = list(dict.fromkeys(recipe.workload for recipe in recipes))
+    numpy = [recipe for recipe in catalogue.choose(workloads) if recipe.technique == "numpy"]
     return sorted(
         {*recipes, *numpy}, key=lambda recipe: (recipe.workload, recipe.technique != "numpy", recipe.technique)
     )

@@ -71,10 +71,10 @@ def run(
     ``started`` is called when the work on a size begins.
     """
     obstacle = machine.obstacle(recipe)
-    if obstacle:
+    if obstacle and not recipe.fault:
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
-    fault = rules.fault(recipe)
+    fault = recipe.fault or catalogue.workload_fault(recipe.workload) or rules.fault(recipe)
     if fault:
         yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
         return
