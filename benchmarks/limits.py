@@ -66,7 +66,7 @@ def call(function, wait=lambda: None):
 
     for _ in range(20):
         synchronised()
-    return statistics.median(measure.sample(synchronised))
+    return statistics.median(measure.sample(measure.clocked(synchronised)))
 
 
 def empty_pycuda():
