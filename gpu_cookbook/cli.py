@@ -27,6 +27,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.run import family
 from gpu_cookbook.words import plain
 
 
@@ -303,6 +304,7 @@ def check(
     from gpu_cookbook.render import tables
 
     recipes = choose(workloads, techniques, lane)
+    require_folder()
     with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
         outcome = comparing.check(recipes, lambda: bar.advance(task))
@@ -310,6 +312,8 @@ def check(
         deliver(format.as_json([record(each) for each in outcome.results]))
     else:
         deliver(drawn([tables.checked(outcome.results)], console()))
+    if outcome.stopped:
+        fail(f"Stopped: {outcome.stopped}")
     leave(outcome, strict)
 
 
@@ -362,7 +366,7 @@ def compare(
             output.open("a", encoding="utf-8").close()  # fail now, not after minutes of measuring
         except OSError as error:
             fail(cannot_write(output, error))
-
+    require_folder()
     warn_of_others()
     comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
     if found := comparison.found():
@@ -395,8 +399,8 @@ def compare(
     if unwritten:
         say(unwritten)
         raise typer.Exit(1)
-    if outcome.unsaved:
-        fail(f"Stopped: {outcome.unsaved}")
+    if outcome.stopped:
+        fail(f"Stopped: {outcome.stopped}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):
         print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
         raise typer.Exit(1)
@@ -573,6 +577,7 @@ def scale(
         work = experiment.Work(sizes[-1], weak, chunk)
         on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores else None
         on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
+        require_folder()
         runs, rows = experiment.prepare(work, engine or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
     except (catalogue.UnknownName, scaling.BadInput) as error:
@@ -591,7 +596,7 @@ def scale(
         def told(text: str) -> None:
             bar.console.print(Text(plain(text)))
 
-        measured, interrupted = experiment.measure_all(runs, work, started, told)
+        measured, ended = experiment.measure_all(runs, work, started, told)
     rows += measured
     if writer:  # before printing: the reader of the pipe may be gone
         try:
@@ -607,15 +612,17 @@ def scale(
         text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
     deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
-    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
     if plot:
         try:
             scaling_charts.plot_scaling(rows, plot, machine.processor())
         except Exception as error:  # matplotlib may raise anything
             say(str(error))
             undrawn = True
-    if interrupted:
+    if isinstance(ended, KeyboardInterrupt):
         raise typer.Exit(130)
+    if ended:
+        fail(f"Stopped: {ended}")
     if failed or unkept or undrawn:
         raise typer.Exit(1)
 
@@ -690,6 +697,14 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
 
 def cannot_write(path: Path, error: OSError) -> str:
     return f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
+
+
+def require_folder() -> None:
+    """Fails now, not after minutes, if there is no place for the files of the recipes' processes."""
+    try:
+        family.home()
+    except OSError as error:
+        fail(str(error))
 
 
 def warn_of_others() -> None:

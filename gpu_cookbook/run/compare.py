@@ -19,7 +19,7 @@ class Outcome:
 
     results: list[Result] = field(default_factory=list)
     interrupted: bool = False  # by Ctrl-C; no process is left behind
-    unsaved: OSError | None = None  # why the last result could not be saved, which ended the work
+    stopped: OSError | None = None  # what ended it: a result cannot be saved, or no process can be started
 
 
 def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
@@ -37,8 +37,9 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
             for future in as_completed(futures):
                 known[futures[future]] = future.result()
                 finished()
-        except KeyboardInterrupt:
-            outcome.interrupted = True
+        except (KeyboardInterrupt, OSError) as error:
+            outcome.interrupted = isinstance(error, KeyboardInterrupt)
+            outcome.stopped = error if isinstance(error, OSError) else None
             pool.shutdown(wait=False, cancel_futures=True)
             runner.stop_all()
     outcome.results = [each for recipe in recipes for each in known.get(recipe, ())]
@@ -84,7 +85,7 @@ class Comparison:
         except KeyboardInterrupt:
             outcome.interrupted = True
         except OSError as error:  # a StoreError, or a full disk
-            outcome.unsaved = error
+            outcome.stopped = error
         finally:
             runner.stop_all()
         return outcome

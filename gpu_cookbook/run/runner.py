@@ -204,6 +204,7 @@ class Process:
         self.timed_out = False
 
     def __enter__(self) -> Self:
+        family.require_room()
         self.folder = tempfile.mkdtemp(dir=family.home())
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
@@ -299,7 +300,8 @@ class Process:
         return False
 
     def _reason(self, code: int) -> str:
-        """Why the worker ended before it was done, or with this code."""
+        """Why the worker ended before it was done, or with this code. OSError if it may be because of a full disk."""
+        family.require_room()
         if code == -signal.SIGKILL:
             return "killed by SIGKILL, which the system sends when memory runs out"
         if code < 0:

@@ -284,9 +284,11 @@ def require_drawable(path: Path) -> None:
 # ---- The runs.
 
 
-def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> tuple[list[Row], bool]:
-    """The rows of every run, and whether Ctrl-C ended the work early, which leaves no process behind. ``started`` is
-    called before each run."""
+def measure_all(
+    runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say
+) -> tuple[list[Row], KeyboardInterrupt | OSError | None]:
+    """The rows of every run, and what ended the work early: Ctrl-C, or that no process can be started. No process is
+    left behind. ``started`` is called before each run."""
     rows = []
     try:
         for run in runs:
@@ -294,9 +296,9 @@ def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None],
             with contextlib.closing(measure(run, work, say)) as found:
                 for row in found:
                     rows.append(row)
-    except KeyboardInterrupt:
-        return rows, True
-    return rows, False
+    except (KeyboardInterrupt, OSError) as error:
+        return rows, error
+    return rows, None
 
 
 def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row, None, None]:
