@@ -227,16 +227,17 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
             if those[0][1]
         ]
         lines = [*[Text(running, style="green")] * bool(running), *(Text(plain(line), style="dim") for line in reasons)]
-        table.add_row(technique, catalogue.lane_of(technique), Text("\n").join(lines))
+        table.add_row(Text(plain(technique)), catalogue.lane_of(technique), Text("\n").join(lines))
     console().print(table)
     here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
     one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     others = [name for name in catalogue.environments() if name != machine.environment()]
     environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
-    console().print(
+    last = (
         f"{len(recipes)} recipes, {len(here)} of which run here{environment}. To print one of them:"
         f" gpu-cookbook show {one.workload} {one.technique}"
     )
+    console().print(Text(plain(last)))
 
 
 def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]:

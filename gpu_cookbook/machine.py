@@ -99,7 +99,7 @@ def _memory(handle: Any) -> Any:
 
 
 def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def gpus() -> tuple[Gpu, ...]:

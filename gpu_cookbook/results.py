@@ -97,7 +97,7 @@ class Timing:
 
 
 def make_plain(made: Any) -> None:
-    """Makes the texts of a new dataclass plain: a recipe's process, or a file, may have any in it."""
+    """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
     for name, value in vars(made).items():
         if type(value) is str:  # not a Status
             object.__setattr__(made, name, plain(value))
