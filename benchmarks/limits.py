@@ -379,7 +379,7 @@ class Step:
 def ladders(name: str) -> Iterator[Step]:
     """Every step of LADDERS that is stored for this machine."""
     results, _ = store.select(store.Store().load()[0], [name])
-    known = {each.key[:-1]: each for each in of_one_environment(results)}
+    known = {each.work: each for each in of_one_environment(results)}
     for workload, size, metric, techniques in LADDERS:
         before = None
         for technique in techniques:
