@@ -370,10 +370,10 @@ def compare(
     require_folder()
     warn_of_others()
     comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
-    if found := comparison.found():
-        print(f"{len(found)} results are already stored", file=sys.stderr)
+    if comparison.found:
+        print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
-        total = sum(len(left) for _, left in comparison.left())
+        total = sum(len(left) for _, left in comparison.left)
         task = bar.add_task("measuring the copy bandwidth", total=total)
 
         def started(recipe: catalogue.Recipe, size: Size) -> None:

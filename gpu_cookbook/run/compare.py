@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.catalogue import Recipe
@@ -54,11 +55,13 @@ class Comparison:
     sizes: Mapping[str, Sequence[Size]]  # of each workload
     known: Mapping[Key, Result] = field(default_factory=dict)
 
+    @cached_property
     def found(self) -> list[Result]:
         """The requested results that are already known."""
         keys = [_key(each, size) for each in self.recipes for size in self.sizes[each.workload]]
         return [self.known[key] for key in keys if key in self.known]
 
+    @cached_property
     def left(self) -> list[tuple[Recipe, list[Size]]]:
         """The recipes that are still to be measured, each with its sizes."""
         jobs = [
@@ -72,11 +75,10 @@ class Comparison:
     ) -> Outcome:
         """The known results and, measured one recipe after another, those that are left; each is saved as soon as it is
         measured. ``started`` and ``finished`` are called before and after each."""
-        outcome = Outcome(self.found())
-        jobs = self.left()
+        outcome = Outcome(list(self.found))
         try:
-            probes = runner.probe([recipe for recipe, _ in jobs])
-            for recipe, sizes in jobs:
+            probes = runner.probe([recipe for recipe, _ in self.left])
+            for recipe, sizes in self.left:
                 for result in runner.run(recipe, "measure", sizes, probes, started):
                     outcome.results.append(result)
                     if save:
