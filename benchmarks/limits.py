@@ -66,7 +66,7 @@ def call(function, wait=lambda: None):
 
     for _ in range(20):
         synchronised()
-    return statistics.median(measure.sample(synchronised))
+    return statistics.median(measure.sample(measure.clocked(synchronised)))
 
 
 def empty_pycuda():
@@ -379,7 +379,7 @@ class Step:
 def ladders(name: str) -> Iterator[Step]:
     """Every step of LADDERS that is stored for this machine."""
     results, _ = store.select(store.Store().load()[0], [name])
-    known = {each.key[:-1]: each for each in of_one_environment(results)}
+    known = {each.work: each for each in of_one_environment(results)}
     for workload, size, metric, techniques in LADDERS:
         before = None
         for technique in techniques:

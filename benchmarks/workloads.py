@@ -98,7 +98,7 @@ def _measured(workload: str, technique: str, size: Size, metric: Metric) -> floa
 
 def _suite(workload: str) -> type:
     module = catalogue.workload_module(workload)
-    recipes = catalogue.choose([workload])
+    recipes = catalogue.of_workload(workload)
     techniques = [recipe.technique for recipe in recipes]
 
     class Suite:
@@ -175,4 +175,4 @@ def _suite(workload: str) -> type:
     return Suite
 
 
-globals().update({workload: _suite(workload) for workload in catalogue.workloads()})
+globals().update({name: _suite(name) for name in catalogue.workloads() if catalogue.of_workload(name)})

@@ -49,6 +49,7 @@ def setup(app):
 
 
 def write():
+    stored.complain(catalogue.faults())
     for workload in catalogue.workloads():
         put(f"recipes/{workload}.md", workload_page(workload))
     put("recipes/index.md", recipes_index())
@@ -106,7 +107,7 @@ def first_chart() -> str:
 def recipes_index():
     lines = ["# Recipes", "", "One page per workload, one tab per framework. Every script is checked.", ""]
     for workload, statement in catalogue.workloads().items():
-        count = sum(recipe.workload == workload for recipe in catalogue.recipes())
+        count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
     lines += ["", "## How recipes go wrong", ""]
     lines += ["Each of these recipes, in `tests/wrong`, must be rejected or must lose only its own results.", ""]
@@ -118,7 +119,7 @@ def recipes_index():
 
 def workload_page(workload):
     module = catalogue.workload_module(workload)
-    mine = catalogue.choose([workload])
+    mine = catalogue.of_workload(workload)
     frameworks = {}
     for recipe in mine:
         frameworks.setdefault(recipe.framework, []).append(recipe)
@@ -215,7 +216,7 @@ def notebook(recipe, name, script):
 
 def neighbour_of(recipe):
     """The recipe with which to compare it: the one whose name lacks its last words, or NumPy's."""
-    there = {other.technique: other for other in catalogue.choose([recipe.workload]) if other is not recipe}
+    there = {other.technique: other for other in catalogue.of_workload(recipe.workload) if other is not recipe}
     words = recipe.technique.split("_")
     names = ["_".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
     return next((there[name] for name in (*names, "numpy") if name in there), None)

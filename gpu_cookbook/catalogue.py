@@ -3,10 +3,12 @@
 import ast
 import difflib
 import importlib
+import os
 import shlex
+import symtable
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -15,11 +17,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 import gpu_cookbook.recipes
 from gpu_cookbook import machine
+from gpu_cookbook.words import plain
 
 FOLDER = Path(next(iter(gpu_cookbook.recipes.__path__)))
 RUNS_ON = ("CPU", "NVIDIA GPU", "every NVIDIA GPU", "OpenCL device", "NVIDIA GPU or CPU")
 LINES = ("Framework", "Runs on", "Install", "Needs", "Follows", "Engine", "Samples", "Environment", "Math")
 REQUIRED = ("Framework", "Runs on", "Install")
+WORKLOAD = (  # what every workload defines
+    *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
+    *("bytes_moved", "operations", "footprint"),
+)
 UNREADABLE = (
     SyntaxError,
     ValueError,
@@ -33,12 +40,13 @@ class UnknownName(ValueError):
 
 
 class BrokenRecipe(ValueError):
-    """A recipe without the lines that CONTRIBUTING.md requires."""
+    """A recipe or a workload that cannot be read, or that lacks what CONTRIBUTING.md requires."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One workload done by one technique, as described by the docstring, the imports and the functions of its file."""
+    """One workload done by one technique, as described by the docstring, the imports and the functions of its file.
+    Of a broken one, only the name, the file and the ``fault`` are known; its framework is called like its technique."""
 
     workload: str
     technique: str
@@ -47,16 +55,18 @@ class Recipe:
     framework: str
     runs_on: str  # one of RUNS_ON
     install: str
-    needs: str | None  # a program on PATH
-    follows: str | None  # the address of the documentation that teaches this way
-    engine: str | None  # if a recipe starts one: "Dask, futures"
-    samples: str | None  # if a tuned recipe averages other random samples than the lane's shared ones: which
-    environments: tuple[str, ...]  # those in which it can run; empty: it can run in every one
-    math: str
-    notes: str  # the rest of the docstring: for a tuned recipe, what made it faster
-    imports: tuple[str, ...]  # third-party modules, as the import statements name them
-    kernels: tuple[str, ...]  # names of files in kernels/ that it reads
-    functions: dict[str, tuple[str, ...]] = field(hash=False)  # {function of the module: names of its parameters}
+    needs: str | None = None  # a program on PATH
+    follows: str | None = None  # the address of the documentation that teaches this way
+    engine: str | None = None  # if a recipe starts one: "Dask, futures"
+    samples: str | None = None  # if a tuned recipe averages other random samples than the lane's shared ones: which
+    environments: tuple[str, ...] = ()  # those in which it can run; empty: it can run in every one
+    math: str = ""
+    notes: str = ""  # the rest of the docstring: for a tuned recipe, what made it faster
+    imports: tuple[str, ...] = ()  # third-party modules, as the import statements name them
+    kernels: tuple[str, ...] = ()  # names of files in kernels/ that it reads
+    # {function of the module: names of its parameters}
+    functions: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    fault: str | None = None  # why it cannot be used
 
     @property
     def lane(self) -> str:
@@ -94,8 +104,8 @@ def lane_of(technique: str) -> str:
 
 def read(path: Path) -> Recipe:
     """The Recipe in a file. BrokenRecipe if that is not Python, or if its docstring lacks a line."""
+    text = _text(path)
     try:
-        text = path.read_text(encoding="utf-8")
         tree = ast.parse(text, str(path))
     except UNREADABLE as error:
         raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
@@ -110,6 +120,10 @@ def read(path: Path) -> Recipe:
         raise BrokenRecipe(f"{path}: the docstring has no line '{missing[0]}: …' (see CONTRIBUTING.md)")
     if facts["Runs on"] not in RUNS_ON:
         raise BrokenRecipe(f"{path}: 'Runs on: {facts['Runs on']}' must be one of: {', '.join(RUNS_ON)}")
+    try:
+        requirements(facts["Install"])
+    except BrokenRecipe as error:
+        raise BrokenRecipe(f"{path}: {error}") from None
     environments = tuple(word.strip() for word in facts.get("Environment", machine.MAIN).split(","))
     return Recipe(
         workload=path.parent.name,
@@ -134,6 +148,28 @@ def read(path: Path) -> Recipe:
             if isinstance(node, ast.FunctionDef)
         },
     )
+
+
+def _text(path: Path) -> str:
+    """What is in a file of source code. BrokenRecipe if it cannot be read."""
+    try:
+        if not path.is_file():
+            raise BrokenRecipe(f"{path}: is not a file")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BrokenRecipe(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
+
+
+def kernel_text(recipe: Path, name: str) -> str:
+    """The text of a kernel, found as the recipe in this file finds it. BrokenRecipe if it cannot be read, or cannot be
+    put into a Python string as it is."""
+    path = recipe.parents[2] / "kernels" / name
+    text = _text(path)
+    if '"""' in text:
+        raise BrokenRecipe(f'{recipe} reads {path}, which contains """ and so cannot be put into a Python string')
+    return text
 
 
 def unreadable(error: Exception) -> str:
@@ -190,24 +226,98 @@ def kernel_readings(tree: ast.Module) -> dict[ast.Call, str]:
     return found
 
 
+def _read_workload(path: Path) -> str:
+    """The first line of a workload's docstring. BrokenRecipe if the file is not Python, or lacks a name."""
+    text = _text(path)
+    try:
+        tree, table = ast.parse(text, str(path)), symtable.symtable(text, str(path), "exec")
+    except UNREADABLE as error:
+        raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
+    _require(path, {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()})
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def _require(path: Path, names: Container[str]) -> None:
+    if missing := [name for name in WORKLOAD if name not in names]:
+        raise BrokenRecipe(f"{path}: does not define {', '.join(missing)}")
+
+
 @cache
-def workloads() -> dict[str, str]:
-    """Workload -> the first line of its docstring."""
-    return {
-        file.parent.name: (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]
-        for file in sorted(FOLDER.glob("*/__init__.py"))
-    }
+def _folders() -> dict[str, tuple[str, str | None]]:
+    """Workload -> the first line of its docstring, and what is wrong with its file, as far as reading it tells."""
+    found: dict[str, tuple[str, str | None]] = {}
+    for file in sorted(folder / "__init__.py" for folder in FOLDER.iterdir()):
+        if os.path.lexists(file):
+            try:
+                found[file.parent.name] = _read_workload(file), None
+            except BrokenRecipe as error:
+                found[file.parent.name] = "", plain(str(error))
+    return found
+
+
+@cache
+def _every() -> list[Recipe]:
+    """Every recipe, the broken ones too, sorted by workload; NumPy's comes first, the others by name."""
+    found = []
+    for workload, (_, fault) in _folders().items():
+        for path in (FOLDER / workload).glob("with_*.py"):
+            try:
+                recipe = replace(read(path), fault=fault)
+                for name in recipe.kernels:
+                    kernel_text(path, name)
+            except BrokenRecipe as error:
+                technique = path.stem.removeprefix("with_")
+                recipe = Recipe(workload, technique, path, "", technique, "", "", fault=plain(str(error)))
+            found.append(recipe)
+    return sorted(found, key=lambda r: (r.workload, r.technique != "numpy", r.technique))
 
 
 @cache
 def recipes() -> list[Recipe]:
-    """Every recipe, sorted by workload; NumPy's comes first, the others by name."""
-    found = [read(path) for workload in workloads() for path in (FOLDER / workload).glob("with_*.py")]
-    return sorted(found, key=lambda r: (r.workload, r.technique != "numpy", r.technique))
+    """Every recipe that can be read, sorted by workload; NumPy's comes first, the others by name."""
+    return [recipe for recipe in _every() if not recipe.fault]
+
+
+def of_workload(name: str) -> list[Recipe]:
+    """The recipes of a workload that can be read."""
+    return [recipe for recipe in recipes() if recipe.workload == name]
+
+
+@cache
+def workload_fault(name: str) -> str | None:
+    """Why a workload cannot be used, in one line, or None. Unlike the other functions here, this one runs its file."""
+    _, fault = _folders()[name]
+    if fault:
+        return fault
+    path = FOLDER / name / "__init__.py"
+    try:
+        _require(path, vars(importlib.import_module(f"gpu_cookbook.recipes.{name}")))
+    except BrokenRecipe as error:
+        return plain(str(error))
+    except (Exception, SystemExit) as error:  # a module may raise anything
+        return plain(f"{path}: {type(error).__name__}: {error}")
+    return None
+
+
+@cache
+def workloads() -> dict[str, str]:
+    """Workload -> the first line of its docstring, for those that can be used."""
+    return {name: statement for name, (statement, _) in _folders().items() if not workload_fault(name)}
+
+
+def faults() -> list[str]:
+    """What is wrong with recipes and workloads that cannot be used, in one line each."""
+    found = [*map(workload_fault, _folders()), *(recipe.fault for recipe in _every())]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def workload_module(name: str) -> ModuleType:
-    """The workload's own module: SIZES, inputs, reference, …"""
+    """The workload's own module: SIZES, inputs, reference, … If it cannot be used, one with what it takes to say so of
+    each of its recipes, at the only size 0."""
+    if name in _folders() and workload_fault(name):
+        module = ModuleType(f"gpu_cookbook.recipes.{name}")
+        vars(module).update(SIZES=(0,), EDGE_SIZES=(0,), TIME_LIMIT=0, label=str)
+        return module
     return importlib.import_module(f"gpu_cookbook.recipes.{name}")
 
 
@@ -225,18 +335,18 @@ def environments() -> list[str]:
 
 
 def find(workload: str, technique: str) -> Recipe | None:
-    """The recipe of that name; None if there is none, or if it was removed."""
+    """The recipe of that name; None if there is none, if it was removed, or if it cannot be read."""
     return next((each for each in recipes() if (each.workload, each.technique) == (workload, technique)), None)
 
 
 def choose(
     workload_names: Sequence[str] = (), technique_names: Sequence[str] = (), lane: str | None = None
 ) -> list[Recipe]:
-    """The recipes of these workloads, these techniques and this lane. A filter that is omitted selects everything.
-    UnknownName if a name does not exist."""
-    techniques = sorted({recipe.technique for recipe in recipes()})
+    """The recipes of these workloads, these techniques and this lane, the broken ones too. A filter that is omitted
+    selects everything. UnknownName if a name does not exist."""
+    techniques = sorted({recipe.technique for recipe in _every()})
     for kind, names, known in (
-        ("workload", workload_names, list(workloads())),
+        ("workload", workload_names, list(_folders())),
         ("technique", technique_names, techniques),
     ):
         for name in names:
@@ -246,7 +356,7 @@ def choose(
         raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
     chosen = [
         recipe
-        for recipe in recipes()
+        for recipe in _every()
         if (not workload_names or recipe.workload in workload_names)
         and (not technique_names or recipe.technique in technique_names)
         and (not lane or recipe.lane == lane)

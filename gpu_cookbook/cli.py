@@ -27,6 +27,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.run import family
 from gpu_cookbook.words import plain
 
 
@@ -186,7 +187,7 @@ def choose(
 ) -> list[catalogue.Recipe]:
     try:
         return catalogue.choose(workloads or (), techniques or (), lane)
-    except (catalogue.UnknownName, catalogue.BrokenRecipe) as error:
+    except catalogue.UnknownName as error:
         fail(str(error))
 
 
@@ -225,17 +226,18 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
             for those in grouped(mine.items(), lambda item: item[1])
             if those[0][1]
         ]
-        lines = [*[Text(running, style="green")] * bool(running), *(Text(line, style="dim") for line in reasons)]
-        table.add_row(technique, catalogue.lane_of(technique), Text("\n").join(lines))
+        lines = [*[Text(running, style="green")] * bool(running), *(Text(plain(line), style="dim") for line in reasons)]
+        table.add_row(Text(plain(technique)), catalogue.lane_of(technique), Text("\n").join(lines))
     console().print(table)
     here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
     one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     others = [name for name in catalogue.environments() if name != machine.environment()]
     environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
-    console().print(
+    last = (
         f"{len(recipes)} recipes, {len(here)} of which run here{environment}. To print one of them:"
         f" gpu-cookbook show {one.workload} {one.technique}"
     )
+    console().print(Text(plain(last)))
 
 
 def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]:
@@ -245,7 +247,7 @@ def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]
         "framework": recipe.framework,
         "lane": recipe.lane,
         "environment": recipe.environment,
-        "runs_on": recipe.runs_on,
+        "runs_on": recipe.runs_on or None,
         "runs_here": obstacle is None,
         "reason": obstacle,
         "summary": recipe.summary,
@@ -281,6 +283,8 @@ def show(
         names = ", ".join(recipe.technique for recipe in choose([workload], ()))
         fail(f"Name a technique: gpu-cookbook show {workload} TECHNIQUE. There are: {names}.")
     (recipe,) = choose([workload], [technique])
+    if recipe.fault:
+        fail(recipe.fault)
     sys.stdout.write(script(recipe))
 
 
@@ -301,6 +305,7 @@ def check(
     from gpu_cookbook.render import tables
 
     recipes = choose(workloads, techniques, lane)
+    require_folder()
     with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
         outcome = comparing.check(recipes, lambda: bar.advance(task))
@@ -308,6 +313,8 @@ def check(
         deliver(format.as_json([record(each) for each in outcome.results]))
     else:
         deliver(drawn([tables.checked(outcome.results)], console()))
+    if outcome.stopped:
+        fail(f"Stopped: {outcome.stopped}")
     leave(outcome, strict)
 
 
@@ -360,13 +367,13 @@ def compare(
             output.open("a", encoding="utf-8").close()  # fail now, not after minutes of measuring
         except OSError as error:
             fail(cannot_write(output, error))
-
+    require_folder()
     warn_of_others()
     comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
-    if found := comparison.found():
-        print(f"{len(found)} results are already stored", file=sys.stderr)
+    if comparison.found:
+        print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
-        total = sum(len(left) for _, left in comparison.left())
+        total = sum(len(left) for _, left in comparison.left)
         task = bar.add_task("measuring the copy bandwidth", total=total)
 
         def started(recipe: catalogue.Recipe, size: Size) -> None:
@@ -393,8 +400,8 @@ def compare(
     if unwritten:
         say(unwritten)
         raise typer.Exit(1)
-    if outcome.unsaved:
-        fail(f"Stopped: {outcome.unsaved}")
+    if outcome.stopped:
+        fail(f"Stopped: {outcome.stopped}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):
         print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
         raise typer.Exit(1)
@@ -458,6 +465,8 @@ def tables(
     if not pairs:
         found = [*measured(shown, lane), *([] if workloads or techniques else abilities())]
     write_tables(found, form)
+    for fault in catalogue.faults():
+        say(fault)
     complain(complaints)
 
 
@@ -548,6 +557,8 @@ def scale(
     if addresses and (cores or gpus or weak):
         fail("--cores, --gpus and --weak do not apply to a running cluster: omit them.")
     try:
+        if fault := catalogue.workload_fault(scaling.WORKLOAD):
+            raise scaling.ScaleError(fault)
         if plot:
             experiment.require_drawable(plot)
             from gpu_cookbook.render import scaling_charts
@@ -567,9 +578,10 @@ def scale(
         work = experiment.Work(sizes[-1], weak, chunk)
         on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores else None
         on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
+        require_folder()
         runs, rows = experiment.prepare(work, engine or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
-    except (catalogue.UnknownName, catalogue.BrokenRecipe, scaling.BadInput) as error:
+    except (catalogue.UnknownName, scaling.BadInput) as error:
         fail(str(error))
     except (scaling.ScaleError, OSError) as error:  # StoreError is one
         say(str(error))
@@ -585,7 +597,7 @@ def scale(
         def told(text: str) -> None:
             bar.console.print(Text(plain(text)))
 
-        measured, interrupted = experiment.measure_all(runs, work, started, told)
+        measured, ended = experiment.measure_all(runs, work, started, told)
     rows += measured
     if writer:  # before printing: the reader of the pipe may be gone
         try:
@@ -601,15 +613,17 @@ def scale(
         text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
     deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
-    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if interrupted else ''}", file=sys.stderr)
+    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
     if plot:
         try:
             scaling_charts.plot_scaling(rows, plot, machine.processor())
         except Exception as error:  # matplotlib may raise anything
             say(str(error))
             undrawn = True
-    if interrupted:
+    if isinstance(ended, KeyboardInterrupt):
         raise typer.Exit(130)
+    if ended:
+        fail(f"Stopped: {ended}")
     if failed or unkept or undrawn:
         raise typer.Exit(1)
 
@@ -684,6 +698,14 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
 
 def cannot_write(path: Path, error: OSError) -> str:
     return f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
+
+
+def require_folder() -> None:
+    """Fails now, not after minutes, if there is no place for the files of the recipes' processes."""
+    try:
+        family.home()
+    except OSError as error:
+        fail(str(error))
 
 
 def warn_of_others() -> None:

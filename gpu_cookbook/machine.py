@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -98,7 +99,7 @@ def _memory(handle: Any) -> Any:
 
 
 def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def gpus() -> tuple[Gpu, ...]:
@@ -164,7 +165,7 @@ def processor() -> str:
 
 def installed(package: str) -> bool:
     """Whether a top-level module can be imported, without importing it."""
-    return importlib.util.find_spec(package) is not None
+    return package in sys.modules or importlib.util.find_spec(package) is not None  # which raises for __main__
 
 
 @cache
@@ -232,6 +233,8 @@ def opencl_drivers() -> tuple[Path, ...]:
 
 def obstacle(recipe: "Recipe") -> str | None:
     """Why this recipe cannot run here, in one line, or None."""
+    if recipe.fault:
+        return recipe.fault
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
     if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():

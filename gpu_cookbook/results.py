@@ -97,7 +97,7 @@ class Timing:
 
 
 def make_plain(made: Any) -> None:
-    """Makes the texts of a new dataclass plain: a recipe's process, or a file, may have any in it."""
+    """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
     for name, value in vars(made).items():
         if type(value) is str:  # not a Status
             object.__setattr__(made, name, plain(value))
@@ -221,7 +221,12 @@ class Result:
 
     @property
     def key(self) -> Key:
-        return self.workload, self.technique, self.size, self.environment
+        return *self.work, self.environment
+
+    @property
+    def work(self) -> tuple[str, str, Size]:
+        """What it has in common with the results of the same recipe and size in other environments."""
+        return self.workload, self.technique, self.size
 
     @property
     def name(self) -> str:
@@ -439,7 +444,7 @@ def named(technique: str, environment: str) -> str:
 
 def of_one_environment(results: Iterable[Result]) -> list[Result]:
     """One result of each recipe and size: the main environment's if it was measured in several."""
-    same = grouped(results, lambda each: each.key[:-1])
+    same = grouped(results, lambda each: each.work)
     return [min(those, key=lambda each: each.environment != machine.MAIN) for those in same]
 
 

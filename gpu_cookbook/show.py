@@ -1,13 +1,8 @@
 """A recipe as one self-contained file, as `gpu-cookbook show` prints it."""
 
 import ast
-from pathlib import Path
 
-from gpu_cookbook.catalogue import Recipe, kernel_readings
-
-
-class CannotInline(ValueError):
-    """A kernel that cannot be embedded in a Python file as it is."""
+from gpu_cookbook.catalogue import Recipe, kernel_readings, kernel_text
 
 
 def script(recipe: Recipe) -> str:
@@ -17,7 +12,7 @@ def script(recipe: Recipe) -> str:
     tree = ast.parse(text, str(recipe.path))
     readings = kernel_readings(tree)
     changes: list[tuple[ast.expr | ast.stmt, str | None]] = [
-        (node, _literal(_kernel(name, recipe.path))) for node, name in readings.items()
+        (node, _literal(kernel_text(recipe.path, name))) for node, name in readings.items()
     ]
     inside = {id(part) for node in readings for part in ast.walk(node)}
     path_is_used = any(isinstance(n, ast.Name) and n.id == "Path" and id(n) not in inside for n in ast.walk(tree))
@@ -36,15 +31,6 @@ def script(recipe: Recipe) -> str:
             after = lines[last].encode()[node.end_col_offset :].decode()
             lines[first : last + 1] = [before + new + after]
     return "".join(lines)
-
-
-def _kernel(name: str, path: Path) -> str:
-    """The text of the file that the recipe reads, found in the same way: relative to the recipe."""
-    file = path.parents[2] / "kernels" / name
-    text = file.read_text(encoding="utf-8")
-    if '"""' in text:
-        raise CannotInline(f'{path} reads {file}, which contains """ and so cannot be put into a Python string')
-    return text
 
 
 def _literal(kernel: str) -> str:

@@ -1,6 +1,6 @@
 """Text that somebody else wrote: a stored file, a recipe's last words, an exception. It is made plain where it comes in
-(results.py and scaling.py for what a worker sends, store/door.py for what a file contains), and each format escapes it
-once more for itself: html.escape, and the functions here."""
+(results.py and scaling.py for what a worker sends, store/door.py for what a file contains, doctor/ for what a machine
+calls its parts), and each format escapes it once more for itself: html.escape, and the functions here."""
 
 import codecs
 import re

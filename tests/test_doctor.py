@@ -447,6 +447,10 @@ def test_probe_is_not_led_astray_by_the_current_folder(tmp_path, monkeypatch):
     assert facts.probe("import numpy; seen['version'] = numpy.__version__").seen["version"]
 
 
+def test_a_program_may_print_anything():
+    assert facts._run("printf", r"\377 12") == "\N{REPLACEMENT CHARACTER} 12"
+
+
 def test_this_machine():
     findings = {finding.name: finding for finding in doctor.examine()}
     assert findings["Python"].status == "ok"

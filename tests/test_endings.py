@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,9 +14,11 @@ import pytest
 from conftest import HANG, UNPROBED, invoked
 from test_store import add, result
 
-from gpu_cookbook import cli
+from gpu_cookbook import catalogue, cli
 from gpu_cookbook.render import html_page
+from gpu_cookbook.results import Probe
 from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.run import family, runner
 from gpu_cookbook.store import asv_files
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
@@ -164,7 +167,7 @@ def test_the_clone_of_another_user_is_called_that(clone, monkeypatch):
 
 ASKS = """
 import signal
-from gpu_cookbook import cli
+from gpu_cookbook import catalogue, cli
 @cli.app.command()
 def ask():
     print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
@@ -176,3 +179,96 @@ cli.app(["ask"])
 def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
     """That is all that nohup does."""
     assert shell(f"{before} {sys.executable} -c '{ASKS}'")[0] == f"{ignored}\n"
+
+
+NO_FOLDER = "No folder for temporary files can be made: set TMPDIR to a folder that you can write to.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["check increment -t numpy", " ".join(SHORT), "scale --engine numpy --cores 1 -s 500"]
+)
+def test_where_no_temporary_file_can_be_written_it_says_so(arguments):
+    out, err = shell(f"ulimit -f 0; {COMMAND} {arguments}", code=2)
+    assert (out, err) == ("", NO_FOLDER)
+
+
+@pytest.fixture
+def filled(monkeypatch):
+    """The folder for temporary files is full after so many processes."""
+    (folder := Path(family.home(), "filled")).mkdir()
+    monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
+    monkeypatch.setattr(runner, "probe", lambda recipes: {"host": Probe("made up", 1e3, 2**20)})
+    monkeypatch.setattr(cli, "warn_of_others", lambda: None)
+    monkeypatch.setattr(family, "home", lambda: str(folder))
+    enter = runner.Process.__enter__
+
+    def fill(after):
+        started = []
+
+        def count(process):
+            started.append(process)
+            if len(started) > after:
+                shutil.rmtree(folder, ignore_errors=True)
+            return enter(process)
+
+        monkeypatch.setattr(runner.Process, "__enter__", count)
+
+    return fill
+
+
+STOPPED = "Stopped: nothing more can be written into "
+ADVICE = ": make room there, or set TMPDIR to another folder\n"
+
+
+def test_a_check_without_more_room_shows_what_was_checked(filled, monkeypatch):
+    monkeypatch.setattr(comparing.os, "sched_getaffinity", lambda _: {0})  # one after another
+    filled(1)
+    out, err = invoked("check", "increment", "multiply", "-t", "numpy", "--json", code=2)
+    assert {row["workload"] for row in json.loads(out)} == {"increment"}
+    assert err.startswith(STOPPED) and err.endswith(ADVICE) and err.count("\n") == 1
+
+
+def test_a_comparison_without_more_room_shows_what_was_measured(filled):
+    filled(1)
+    out, err = invoked("compare", "increment", "multiply", "-t", "numpy", "-s", "100", "--format", "json", code=2)
+    assert [(row["workload"], row["status"]) for row in json.loads(out)] == [("increment", "ok")]
+    assert err.startswith(STOPPED) and err.endswith(ADVICE) and err.count("\n") == 1
+
+
+def test_a_scaling_without_more_room_shows_what_was_measured(filled):
+    filled(1)
+    engines = ("--engine", "joblib", "--engine", "numpy")
+    out, err = invoked("scale", *engines, "--cores", "1", "-s", "500", "--format", "json", code=2)
+    assert {row["technique"] for table in json.loads(out) for row in table["rows"]} == {"numpy"}
+    assert "; stopped early\n" + STOPPED in err and err.endswith(ADVICE)
+
+
+ROOM = """
+import resource, sys
+from gpu_cookbook.run import family
+family.home()
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    family.require_room()
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_folder_in_which_nothing_can_be_written_any_more_is_named(tmp_path):
+    out, _ = shell(f"{sys.executable} -c '{ROOM}'", TMPDIR=str(tmp_path))
+    assert re.fullmatch(rf"nothing more .* {tmp_path}/gpu-cookbook-\w+ \(File too large\){ADVICE}", out)
+
+
+def test_a_process_that_ends_for_lack_of_room_is_no_fault_of_its_recipe(filled, monkeypatch, whatever_the_rules_say):
+    filled(9)
+
+    def crash(process, code):
+        shutil.rmtree(family.home())
+        return reason(process, code)
+
+    reason = runner.Process._reason
+    monkeypatch.setattr(runner.Process, "_reason", crash)
+    recipe = catalogue.read(Path(__file__).parent / "wrong" / "multiply" / "with_crash.py")
+    with pytest.raises(OSError, match="nothing more can be written"):
+        list(runner.run(recipe, "check", [1_000_000]))

@@ -12,7 +12,8 @@ from making import BOX, result, without
 from markdown_it import MarkdownIt
 from scaling import built, row
 
-from gpu_cookbook import cli
+from gpu_cookbook import cli, doctor, machine
+from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import change, charts, html_page, scaling_charts, tables, text
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.results import Metric, Origin, Probe, Result, Status, record
@@ -152,6 +153,41 @@ def test_what_is_printed_as_a_message_is_plain(capsys):
     for value in HOSTILE:
         cli.say(f"benchmarks/results/{value}.json: {value}")
     assert not OBEYED.search(capsys.readouterr().err)
+
+
+def test_nothing_that_the_doctor_finds_is_obeyed():
+    for value in HOSTILE:
+        text = value[:3000]  # as long as a table need be
+        driver = machine.Nvidia(text, (13, 0), (machine.Gpu(0, text, 2**34, (9, 0)),))
+        seen = {"platforms": [(text, text, [text])], "cuda": text}
+        known = [replace(each, install=f"pip install {text}", environments=(text,)) for each in facts.FRAMEWORKS]
+        probes = {each.name: facts.Probe(f"ModuleNotFoundError: {text}", seen) for each in known}
+        sick = facts.Facts(
+            environment=text,
+            environments=(text, f"other {text}"),
+            frameworks=tuple(known),
+            python=text,
+            executable=text,
+            site_packages=text,
+            visible=text,
+            nvccs=(facts.Nvcc(text, "99.0", True), facts.Nvcc(f"/{text}/nvcc", "13.0", False)),
+            compiler=(text, text),
+            opencl_drivers=((text, text),),
+            packages={name: text for each in known for name in each.distributions} | {"cuda-bindings": text},
+            requirements={name: [text, f"numpy=={text}"] for each in known for name in each.distributions},
+            probes=probes,
+        )
+        for each in (
+            replace(sick, nvidia=driver),
+            replace(sick, nvidia=replace(driver, gpus=())),
+            replace(sick, nvidia_error=text, nvidia_on_bus=True),
+            replace(sick, environments=("main",), frameworks=facts.FRAMEWORKS),
+        ):
+            findings = doctor.judge(each)
+            with (out := cli.console()).capture() as captured:
+                out.print(doctor.table(findings))
+            assert not OBEYED.search(captured.get())
+            assert not OBEYED.search(fmt.as_json(doctor.as_json(findings)))
 
 
 def test_markdown_shows_a_text_as_it_is():

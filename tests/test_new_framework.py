@@ -185,6 +185,19 @@ def test_the_site_has_it(clone):
     assert (clone / "docs" / "recipes" / "multiply" / "multiply_frobnicate.py").read_text() == MULTIPLY
 
 
+@pytest.mark.slow
+def test_the_site_goes_on_without_a_broken_recipe(clone):
+    cupy = clone / "recipes" / "multiply" / "with_cupy.py"
+    text = cupy.read_text()
+    cupy.write_text("def (")
+    try:
+        run(clone, "-c", PAGES)
+    finally:
+        cupy.write_text(text)
+    page = (clone / "docs" / "recipes" / "multiply.md").read_text(encoding="utf-8")
+    assert "{tab-item} cupy_raw" in page and "{tab-item} cupy\n" not in page
+
+
 # ---- A recipe whose packages exclude those of others.
 
 

@@ -128,7 +128,7 @@ def test_two_kernels(tmp_path):
 
 
 def test_kernel_with_three_quotes_is_refused(tmp_path):
-    with pytest.raises(show.CannotInline, match=r"made_up\.cu"):
+    with pytest.raises(catalogue.BrokenRecipe, match=r"made_up\.cu"):
         show.script(recipe_of(tmp_path, "from pathlib import Path\n\n" + READ, '/* """ */\n'))
 
 

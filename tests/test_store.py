@@ -59,7 +59,7 @@ def stored(*wrong):
     assert [complaint.startswith(words) for complaint, words in zip(complaints, wrong, strict=True)] == [True] * len(
         wrong
     )
-    return {each.key[:3]: each for each in results}
+    return {each.work: each for each in results}
 
 
 def test_what_is_stored_is_loaded(clone):

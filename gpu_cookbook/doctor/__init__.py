@@ -23,6 +23,7 @@ from rich.text import Text
 
 from gpu_cookbook import machine
 from gpu_cookbook.doctor.facts import Facts, Framework, Probe, gather
+from gpu_cookbook.results import make_plain
 
 # Package manager -> the commands that install a C++ compiler, and nvcc if pip has none.
 SYSTEM = {
@@ -46,6 +47,9 @@ class Finding:
     status: str
     explanation: str = ""
     fix: str = ""  # a shell command
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
 
 def examine() -> list[Finding]:
@@ -285,10 +289,15 @@ def _built_for(framework: Framework, installed: Sequence[str], tried: Probe, fac
         version = re.fullmatch(r"cupy-cuda(\d+)x", installed[0] if installed else "")
         return int(version[1]) if version else 0
     if framework.name == "PyTorch":
-        return int((tried.seen.get("cuda") or "0").partition(".")[0])
+        return _major(tried.seen.get("cuda") or "")
     if framework.name in ("numba-cuda", "cuda-core"):
-        return int(facts.packages.get("cuda-bindings", "0").partition(".")[0])
+        return _major(facts.packages.get("cuda-bindings", ""))
     return 0
+
+
+def _major(version: str) -> int:
+    found = re.match(r"\d{1,4}\b", version, re.ASCII)
+    return int(found[0]) if found else 0
 
 
 def _too_new(built_for: int, facts: Facts) -> str:

@@ -376,9 +376,10 @@ def _one_line(text: str, width: int = 200) -> str:
 def _run(*command: str) -> str:
     """The output of a command, or an empty string if it fails."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
+    return done.stdout
 
 
 def _nvccs() -> tuple[Nvcc, ...]:

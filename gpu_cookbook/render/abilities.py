@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.tables import Entry, Recipe, Row, Table
 
 ANSWERS = {"recipes": "✓", "no": "✗", "documented": "○", "text": ""}
@@ -29,7 +30,8 @@ def abilities() -> list[Table]:
         for row in facts[name]["row"]:
             answers = row["can"]
             if "install" in questions:
-                answers = answers | {"install": answers.get("install", {}) | _installing(row["name"])}
+                installing = {"text": UNKNOWN} | answers.get("install", {}) | _installing(row["name"])
+                answers = answers | {"install": installing}
             rows.append((Entry(links=((row["name"], row["home"]),)), *(_answer(answers[key]) for key in questions)))
             for key, question in questions.items():
                 record = {"table": name, "name": row["name"], "question": question, "checked": checked}

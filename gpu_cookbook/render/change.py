@@ -46,11 +46,11 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
         sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
         return [table for one, other in sides for table in change(one, other)]
     # Not the environment: the two sides may be two of them.
-    old, new = ({each.key[:-1]: each for each in side} for side in (before, after))
+    old, new = ({each.work: each for each in side} for side in (before, after))
     names = f"{source_of(before, after)} → {source_of(after, before)}"
     tables: list[Table] = []
     for mine in grouped([*before, *after], lambda each: each.workload):
-        keys = dict.fromkeys(each.key[:-1] for each in mine)
+        keys = dict.fromkeys(each.work for each in mine)
         for metric in TIMED:
             pairs = [(old.get(each), new.get(each)) for each in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]

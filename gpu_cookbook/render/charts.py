@@ -380,7 +380,7 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
 
 def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> Chart | None:
     """Bars of selected metrics, which must have the same unit. What was not measured is left out."""
-    every = {each.key[:-1]: each for each in of_one_environment(_measured(results))}
+    every = {each.work: each for each in of_one_environment(_measured(results))}
     found = []
     for label, workload, technique, size, metric in picks:
         each = every.get((workload, technique, size))

@@ -198,7 +198,8 @@ def side_by_side(results: Iterable[Result]) -> Table:
             for each in lane:
                 entries = [_told(each, what, ranked.get(what, {}).get(each.technique, "")) for _, what in used]
                 rows.append((technique_entry(each), Entry(each.place), *entries))
-    title = f"{workload}: {catalogue.workloads()[workload].partition(': ')[2]}"
+    statement = catalogue.workloads().get(workload, "").partition(": ")[2]
+    title = f"{workload}: {statement}" if statement else workload
     head = ("technique", "on", *(head for head, _ in used))
     notes = [*[Entry("No recipe ran.")] * (not rows), *reasons_of(results)]
     return Table(title, head, "ll" + "r" * len(used), rows, notes, [], workload)

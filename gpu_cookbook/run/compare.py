@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
@@ -19,7 +20,7 @@ class Outcome:
 
     results: list[Result] = field(default_factory=list)
     interrupted: bool = False  # by Ctrl-C; no process is left behind
-    unsaved: OSError | None = None  # why the last result could not be saved, which ended the work
+    stopped: OSError | None = None  # what ended it: a result cannot be saved, or no process can be started
 
 
 def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
@@ -40,8 +41,9 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
             for future in as_completed(futures):
                 known[futures[future]] = future.result()
                 finished()
-        except KeyboardInterrupt:
-            outcome.interrupted = True
+        except (KeyboardInterrupt, OSError) as error:
+            outcome.interrupted = isinstance(error, KeyboardInterrupt)
+            outcome.stopped = error if isinstance(error, OSError) else None
             pool.shutdown(wait=False, cancel_futures=True)
             runner.stop_all()
     outcome.results = [each for recipe in recipes for each in known.get(recipe, ())]
@@ -56,11 +58,13 @@ class Comparison:
     sizes: Mapping[str, Sequence[Size]]  # of each workload
     known: Mapping[Key, Result] = field(default_factory=dict)
 
+    @cached_property
     def found(self) -> list[Result]:
         """The requested results that are already known."""
         keys = [_key(each, size) for each in self.recipes for size in self.sizes[each.workload]]
         return [self.known[key] for key in keys if key in self.known]
 
+    @cached_property
     def left(self) -> list[tuple[Recipe, list[Size]]]:
         """The recipes that are still to be measured, each with its sizes."""
         jobs = [
@@ -74,11 +78,10 @@ class Comparison:
     ) -> Outcome:
         """The known results and, measured one recipe after another, those that are left; each is saved as soon as it is
         measured. ``started`` and ``finished`` are called before and after each."""
-        outcome = Outcome(self.found())
-        jobs = self.left()
+        outcome = Outcome(list(self.found))
         try:
-            probes = runner.probe([recipe for recipe, _ in jobs])
-            for recipe, sizes in jobs:
+            probes = runner.probe([recipe for recipe, _ in self.left])
+            for recipe, sizes in self.left:
                 for result in runner.run(recipe, "measure", sizes, probes, started):
                     outcome.results.append(result)
                     if save:
@@ -87,7 +90,7 @@ class Comparison:
         except KeyboardInterrupt:
             outcome.interrupted = True
         except OSError as error:  # a StoreError, or a full disk
-            outcome.unsaved = error
+            outcome.stopped = error
         finally:
             runner.stop_all()
         return outcome
@@ -99,8 +102,8 @@ def _key(recipe: Recipe, size: Size) -> Key:
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:
     """The recipes, preceded in each workload by NumPy's, to which speedups are relative."""
-    workloads = dict.fromkeys(recipe.workload for recipe in recipes)
-    numpy = [recipe for name in workloads if (recipe := catalogue.find(name, "numpy"))]
+    workloads = list(dict.fromkeys(recipe.workload for recipe in recipes))
+    numpy = [recipe for recipe in catalogue.choose(workloads) if recipe.technique == "numpy"]
     return sorted(
         {*recipes, *numpy}, key=lambda recipe: (recipe.workload, recipe.technique != "numpy", recipe.technique)
     )

@@ -135,7 +135,7 @@ def cost(recipe: Recipe, module: ModuleType, workers: int) -> Cost | None:
 
     def median(*arguments: Any) -> float:
         empty_round(*arguments)
-        return float(np.median(measure.sample(lambda: empty_round(*arguments))))
+        return float(np.median(measure.sample(measure.clocked(lambda: empty_round(*arguments)))))
 
     if own and not recipe.functions["empty_round"]:
         return Cost(median())

@@ -72,13 +72,26 @@ def home() -> str:
     assert watcher.stdin and watcher.stdout
     folder = os.fsdecode(watcher.stdout.readline().removesuffix(b"\n"))
     if not folder:
-        raise OSError("no folder for temporary files can be made: set TMPDIR to a folder that you can write to")
+        raise OSError("No folder for temporary files can be made: set TMPDIR to a folder that you can write to.")
     atexit.register(watcher.communicate)
     return folder
 
 
+def require_room() -> None:
+    """OSError if nothing can be written into that folder any more: its file system may be full, or read-only by now."""
+    try:
+        with tempfile.TemporaryFile(dir=home()) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        why = f"nothing more can be written into {home()} ({error.strerror})"
+        raise OSError(f"{why}: make room there, or set TMPDIR to another folder") from None
+
+
 def main() -> None:
-    folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
+    try:
+        folder = tempfile.mkdtemp(prefix="gpu-cookbook-")
+    except OSError:
+        return  # home() says so
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.buffer.write(os.fsencode(folder) + b"\n")
         sys.stdout.flush()

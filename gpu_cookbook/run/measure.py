@@ -34,31 +34,38 @@ SIGNIFICANCE = 0.8
 # How often both are measured again before a call that takes less is refused: a busy CPU may have delayed one.
 AGAIN = 2
 TAKES = 2  # of a metric that something else disturbs
+clock = time.perf_counter
 
 
 class Wrong(Exception):
     """An answer that differs from the reference; the message says where."""
 
 
-def sample(call: Callable[..., Any], between: Callable[[], tuple[Any, ...]] = tuple) -> list[float]:
-    """Time calls until there are enough samples; return the seconds of each. ``between`` is called before each, outside
-    of the clock, and returns its arguments."""
+def sample(timed: Callable[..., float], between: Callable[[], tuple[Any, ...]] = tuple) -> list[float]:
+    """The seconds of calls, until there are enough of them. ``timed`` makes a call and returns how long it took;
+    ``between`` is called before each, and returns its arguments."""
     times: list[float] = []
     spent = 0.0
-    clock = time.perf_counter
     while not (
         len(times) >= MOST_SAMPLES
         or (spent >= BUDGET and len(times) >= SAMPLES)
         or (spent >= 4 * BUDGET and len(times) >= 3)
         or spent >= 10 * BUDGET
     ):
-        arguments = between()
-        start = clock()
-        call(*arguments)
-        end = clock()
-        times.append(end - start)
-        spent += end - start
+        times.append(timed(*between()))
+        spent += times[-1]
     return times
+
+
+def clocked(call: Callable[[], Any]) -> Callable[[], float]:
+    """The call for sample()."""
+
+    def timed() -> float:
+        start = clock()
+        call()
+        return clock() - start
+
+    return timed
 
 
 def device_memory_used() -> int:
@@ -227,21 +234,39 @@ class Calls:
             now.arguments = (result,)
         return result
 
-    def synchronised(self, now: Turn) -> None:
-        now.result = result = self.function(*now.arguments, **now.options)
-        self.wait(result)
+    # Each of these returns the seconds that the call took. Nothing else stands between the two looks at the clock, and
+    # the result is freed after the second: tests/overhead.py measures what the harness adds all the same.
+
+    def synchronised(self, now: Turn) -> float:
+        function, wait, arguments, options = self.function, self.wait, now.arguments, now.options
+        start = clock()
+        result = function(*arguments, **options)
+        wait(result)
+        end = clock()
+        now.result = result
         now.calls += 1
         if self.in_place:
             now.arguments = (result,)
+        return end - start
 
-    def replayed(self, now: Turn) -> None:
-        now.result = result = now.replay()
-        self.wait(result)
+    def replayed(self, now: Turn) -> float:
+        replay, wait = now.replay, self.wait
+        start = clock()
+        result = replay()
+        wait(result)
+        end = clock()
+        now.result = result
         now.calls += 1
+        return end - start
 
-    def there_and_back(self, now: Turn) -> None:
-        now.result = self.round_trip(*now.arguments)
+    def there_and_back(self, now: Turn) -> float:
+        round_trip, arguments = self.round_trip, now.arguments
+        start = clock()
+        result = round_trip(*arguments)
+        end = clock()
+        now.result = result
         now.calls += 1
+        return end - start
 
     def expectation(self, turn: Turn) -> Expected:
         """What the last result of a set should be."""

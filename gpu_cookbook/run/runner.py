@@ -71,10 +71,10 @@ def run(
     ``started`` is called when the work on a size begins.
     """
     obstacle = machine.obstacle(recipe)
-    if obstacle:
+    if obstacle and not recipe.fault:
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
-    refused = rules.fault(recipe)
+    refused = recipe.fault or catalogue.workload_fault(recipe.workload) or rules.fault(recipe)
     if refused:
         yield from (Result.of(recipe, size, Status.FAILED, refused) for size in sizes)
         return
@@ -210,6 +210,7 @@ class Process:
         self.timed_out = False
 
     def __enter__(self) -> Self:
+        family.require_room()
         self.folder = tempfile.mkdtemp(dir=family.home())
         reading, writing = os.pipe()
         self.pipe = os.fdopen(reading, "rb")
@@ -305,7 +306,8 @@ class Process:
         return False
 
     def _reason(self, code: int) -> str:
-        """Why the worker ended before it was done, or with this code."""
+        """Why the worker ended before it was done, or with this code. OSError if it may be because of a full disk."""
+        family.require_room()
         if code == -signal.SIGKILL:
             return "killed by SIGKILL, which the system sends when memory runs out"
         if code < 0:

@@ -71,7 +71,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        return "worker" if self.address else KINDS[self.recipe.runs_on]
+        return "worker" if self.address or self.recipe.fault else KINDS[self.recipe.runs_on]
 
     @property
     def on(self) -> str:
@@ -122,7 +122,7 @@ def prepare(
 def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iterable[str] = ()) -> list[Recipe]:
     """The recipes that scale, for these engines. A name is a technique, or the first word of several techniques.
     ``frameworks``: those whose engine is already running; only those of their recipes that can use it are returned."""
-    mine = [recipe for recipe in catalogue.choose([WORKLOAD], (), lane) if recipe.runs_on in KINDS]
+    mine = [recipe for recipe in catalogue.choose([WORKLOAD], (), lane) if recipe.fault or recipe.runs_on in KINDS]
     known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
         if name not in known:
@@ -164,7 +164,9 @@ def plan(
                 )
             if not workers:
                 obstacle = f"there is no {kind} behind {address}"
-        if obstacle:
+        if recipe.fault:
+            runs.append(Run(recipe, 1))
+        elif obstacle:
             skipped.append(Run(recipe, 0).row(Status.SKIPPED, obstacle))
         elif address:
             runs.append(Run(recipe, 0, address))
@@ -282,9 +284,11 @@ def require_drawable(path: Path) -> None:
 # ---- The runs.
 
 
-def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say) -> tuple[list[Row], bool]:
-    """The rows of every run, and whether Ctrl-C ended the work early, which leaves no process behind. ``started`` is
-    called before each run."""
+def measure_all(
+    runs: Iterable[Run], work: Work, started: Callable[[Run], None], say: Say
+) -> tuple[list[Row], KeyboardInterrupt | OSError | None]:
+    """The rows of every run, and what ended the work early: Ctrl-C, or that no process can be started. No process is
+    left behind. ``started`` is called before each run."""
     rows = []
     try:
         for run in runs:
@@ -292,9 +296,9 @@ def measure_all(runs: Iterable[Run], work: Work, started: Callable[[Run], None],
             with contextlib.closing(measure(run, work, say)) as found:
                 for row in found:
                     rows.append(row)
-    except KeyboardInterrupt:
-        return rows, True
-    return rows, False
+    except (KeyboardInterrupt, OSError) as error:
+        return rows, error
+    return rows, None
 
 
 def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row, None, None]:
@@ -308,7 +312,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
         {"mode": mode, "size": work.size, "rows": rows, "columns": columns, "chunk": chunk}
         for mode, (rows, columns, chunk) in problems.items()
     ]
-    away = rules.fault(run.recipe) or (run.address and unreachable_reason(run.address))
+    away = run.recipe.fault or rules.fault(run.recipe) or (run.address and unreachable_reason(run.address))
     if away:
         yield from (run.row(Status.FAILED, away, **problem) for problem in left)
         return

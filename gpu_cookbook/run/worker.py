@@ -224,13 +224,12 @@ def scale(job: dict[str, Any], say: Say) -> None:
             return download(result)
 
         def measured(problem: Sequence[int]) -> scaling.Answer:
-            means = []
+            means: list[float] = []
             losses = engines.losses(recipe)
-            start = time.perf_counter()
-            means.append(answer(*problem))
-            times = [time.perf_counter() - start]
+            timed = measure.clocked(lambda: means.append(answer(*problem)))
+            times = [timed()]
             if times[0] <= measure.COLD_LIMIT:
-                times = measure.sample(lambda: means.append(answer(*problem)))
+                times = measure.sample(timed)
             lost = losses()
             expected = Expected(workload, (*problem, 0))
             for mean in means:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.catalogue import UNREADABLE, Recipe
 
 C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # What only checking uses of a workload. AWKWARD is the name of EDGE_SIZES in older commits.
@@ -52,12 +52,18 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
             " --unshallow"
         )
     names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
-    there = [name for name in names if (root / name).exists()]
-    before = _at(root, commit, there)
-    changed = [
-        name for name in there if _code(name, before[name]) != _code(name, (root / name).read_text(encoding="utf-8"))
-    ]
-    return frozenset([*changed, *(set(names) - set(there))])
+    now = {name: text for name in names if (text := _text(root / name)) is not None}
+    before = _at(root, commit, list(now))
+    same = {name for name, text in now.items() if _code(name, before[name]) == _code(name, text)}
+    return frozenset(names) - same
+
+
+def _text(path: Path) -> str | None:
+    """What is in a file; None if it cannot be read, as one that was deleted."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
@@ -78,7 +84,7 @@ def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
 def _code(name: str, text: str) -> str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None
-    except SyntaxError:  # the file may be half written
+    except UNREADABLE:  # the file may be half written
         tree = None
     if tree is None:
         return " ".join(C_COMMENT.sub(" ", text).split())
