@@ -7,6 +7,7 @@ GPU or an editable installation this works as well: PYTHONPATH may name the pack
 
 import argparse
 import contextlib
+import math
 import os
 import random
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import time
 import uuid
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import psutil
@@ -62,7 +63,7 @@ class Reader(threading.Thread):
                 return
             found = {(each.stored.commit, each.key): replace(each, origin=None) for each in results}
             self.lost += [
-                f"{' '.join(map(str, key))}: {result} is now {found.get((commit, key), 'gone')}"
+                f"{' '.join(map(str, key))}: {changed(result, found.get((commit, key)))}"
                 for (commit, key), result in self.known.items()
                 if found.get((commit, key)) != result and not self.measured_again(commit, key, found)
             ]
@@ -79,6 +80,14 @@ class Reader(threading.Thread):
             for (where, other), result in found.items()
             if where == commit and other[:2] == key[:2]
         )
+
+
+def changed(before, after):
+    """What was in a result, and what is there now, if that is something else."""
+    if after is None:
+        return "gone"
+    pairs = {each.name: (getattr(before, each.name), getattr(after, each.name)) for each in fields(before)}
+    return ", ".join(f"{name} was {old} and is {new}" for name, (old, new) in pairs.items() if old != new)
 
 
 class Run:
@@ -111,18 +120,26 @@ class Run:
         return self.ends_within(random.uniform(0, SOON))
 
     def processes(self):
+        found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 environment = process.environ()
                 ours = environment.get(OURS) == self.mark or str(self.folder) in environment.get(family.MARK, "")
                 if ours and process.status() != psutil.STATUS_ZOMBIE:
-                    yield f"process {process.pid} ({' '.join(process.cmdline())[:100]})"
+                    found.append(process)
+        return found
 
     def folders(self):
         return [path.name for path in self.folder.glob("gpu-cookbook-*")]
 
     def said(self):
         return (self.folder / "stderr").read_text(errors="replace").strip().splitlines()[-1:]
+
+
+def command_of(process):
+    with contextlib.suppress(psutil.Error):
+        return f"process {process.pid} ({' '.join(process.cmdline())[:100]})"
+    return f"process {process.pid}, which has just ended"
 
 
 def opened(lock):
@@ -149,10 +166,10 @@ def kill_often(folder, options):
     memory_before, computing_before = used_memory(), on_gpus()
     faults = []
     left = dict.fromkeys(("processes", "folders", "bytes"), 0)
-    kills = 0
+    kills, begin = 0, time.monotonic()
     techniques = [word for technique in options.technique for word in ("--technique", technique)]
     arguments = ["compare", *options.workload, *techniques, "--save", "--machine", "killed"]
-    while kills < options.count:
+    while kills < options.count and time.monotonic() - begin < options.budget:
         seen = len(reader.unreadable), len(reader.lost)
         reader.resume = not reader.known or kills % 5 != 4
         run = Run(folder, [*arguments, "--resume"] if reader.resume else arguments)
@@ -166,7 +183,8 @@ def kill_often(folder, options):
         kills += not ended
 
         while True:
-            processes = [*run.processes(), *(on_gpus() - computing_before)]
+            running, computing = run.processes(), on_gpus() - computing_before
+            processes = [*(command_of(each) for each in running), *computing]
             folders, more = run.folders(), used_memory() - memory_before
             clean = not processes and not folders and more <= ROUNDING
             if clean or time.monotonic() > start + moment + CLEAN_UP:
@@ -182,15 +200,23 @@ def kill_often(folder, options):
             wrong.append(f"left: {more:,} bytes of device memory")
             left["bytes"] += more
             memory_before += more
-        if ended and run.popen.returncode not in (0, 1):
-            wrong.append(f"ended with {run.popen.returncode}: {''.join(run.said())}")
+        stored = any(commit == reader.commit for commit, _ in reader.known)
+        broken = ended and (run.popen.returncode not in (0, 1) or not stored)
+        if broken:
+            wrong.append(f"ended with exit code {run.popen.returncode}: {''.join(run.said())}")
         left["processes"] += len(processes)
         left["folders"] += len(folders)
-        computing_before |= on_gpus()
+        computing_before |= computing
+        for process in running:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        wrong = list(dict.fromkeys(wrong))  # every read says it again
         faults += [f"{what}: {each}" for each in wrong]
         print(
             f"{what}: {len(reader.known)} results stored, {reader.reads:,} reads", *wrong, sep="\n  ", file=sys.stderr
         )
+        if broken:
+            break
         if ended:  # all is stored: the next commit has nothing yet
             git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
             reader.commit = git(clone, "rev-parse", "HEAD")
@@ -205,6 +231,7 @@ def main():
     parser.add_argument("--workload", action="append", help="default: multiply and increment")
     parser.add_argument("--technique", action="append", default=[], help="default: all that run here")
     parser.add_argument("--limit", type=float, default=8, help="seconds within which it is killed")
+    parser.add_argument("--budget", type=float, default=math.inf, help="seconds after which no other run is started")
     options = parser.parse_args()
     options.workload = options.workload or ["multiply", "increment"]
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
