@@ -52,7 +52,7 @@ NO_FAULTS = (
 )
 PORTS = 100  # for each run: the tool and the processes that it looks at find each other by the numbers of ports
 FIRST_PORT = 20_000
-MOST_LOGGED = 100_000  # characters of each run
+MOST_LOGGED = 50_000  # characters of each run
 LONGEST = 160  # characters of a line
 
 
@@ -140,8 +140,8 @@ def judge(run, output, log, timed_out):
     lines = output.splitlines()
     incomplete = read_log(run, log + "\n".join(line for line in lines if line.startswith(PREFIX)))
     ends = [line.removeprefix(ENDED) for line in lines if line.startswith(ENDED)]
-    said = [line for line in (*lines, *log.splitlines()) if line.strip()]
-    last = said[-1].removeprefix(PREFIX).strip() if said else "nothing"
+    said = [line for line in (*log.splitlines(), *lines) if line.strip()]
+    last = said[-1].removeprefix(PREFIX).strip() if said else "none"
     if timed_out:
         run.fault = f"not ended after {run.seconds:.0f} s; its last words: {last}"
     elif not ends:
@@ -158,7 +158,8 @@ class Session:
     def __init__(self, program, folder, log, jobs, limit, budget):
         self.program, self.folder, self.log = program, folder, log
         self.jobs, self.limit, self.deadline = jobs, limit, time.monotonic() + budget
-        self.known = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60).stdout
+        helped = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60)
+        self.known = helped.stdout + helped.stderr
         self.lock = threading.Lock()
 
     def all(self, runs):
@@ -185,6 +186,7 @@ class Session:
         # The caches are shared by all runs: what one tool has made a recipe compile is there for the next.
         settings = runner.environment(str(self.folder)) | {family.MARK: str(folder)}
         settings |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")
+        settings["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else processes, which the tool would look at, too
         start, timed_out = time.monotonic(), False
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
@@ -243,7 +245,7 @@ def planned(recipes, tools):
     planted = [catalogue.read(path) for path in sorted(PLANTED.glob("with_*.py"))]
     runs = [Run(tool, each, planted=True) for tool in tools for each in planted if each.technique.startswith(tool)]
     for engine in (False, True):
-        runs += [Run(tool, each) for tool in tools for each in recipes if ("engine" in each.functions) == engine]
+        runs += [Run(tool, each) for tool in tools for each in recipes if bool(each.engine) == engine]
     return runs
 
 
