@@ -1,8 +1,6 @@
-import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 import typer.testing
+from cloning import git, make_repository  # noqa: F401 - tests take git from here
 
 from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.run import rules
@@ -87,13 +86,6 @@ def has_ended(pid):
         return True
 
 
-def git(folder, *arguments, **variables):
-    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    command = ["git", "-C", folder, *identity, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | variables)
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def whatever_the_rules_say(monkeypatch):
     """Recipes that import more than the rules allow, as most do that are wrong on purpose, run all the same."""
@@ -104,13 +96,7 @@ def whatever_the_rules_say(monkeypatch):
 def repository(tmp_path_factory):
     """A repository of one commit with these recipes and no results."""
     folder = tmp_path_factory.mktemp("repository")
-    for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
-    shutil.copy(ROOT / "asv.conf.json", folder)
-    (folder / ".gitignore").write_text("__pycache__/\n.asv/\n")
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message=one")
+    make_repository(folder)
     return folder
 
 

@@ -1,13 +1,14 @@
 """Nothing stays behind when gpu-cookbook itself is killed, which it cannot notice."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import has_ended, until
+from conftest import HANG, has_ended, until
 from scaling import Run
 
 from gpu_cookbook.run import family
@@ -70,3 +71,13 @@ def test_no_folder_can_be_made_is_said(monkeypatch):
             family.home()
     finally:
         family.home.cache_clear()
+
+
+@pytest.mark.slow
+def test_compare_is_killed_and_loses_nothing_and_leaves_nothing():
+    """python tests/kills.py 50 for longer."""
+    script = Path(__file__).with_name("kills.py")
+    chosen = ("--workload", "multiply", "--technique", "numpy", "--technique", "pyopencl", "--limit", "5")
+    done = subprocess.run([sys.executable, script, "3", *chosen], capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.match(r"3 kills, [\d,]+ reads: 0 unreadable, 0 results lost, 0 processes left", done.stdout), done.stdout

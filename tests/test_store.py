@@ -113,6 +113,43 @@ def test_a_recipe_that_is_measured_again_forgets_its_other_sizes_unless_it_goes_
     assert set(stored()) == {("multiply", "numpy", 40_000)}
 
 
+def test_a_run_that_goes_on_leaves_the_first_result_of_the_one_before(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, first=FirstResult(0.25))
+    add(store.Writer(store.Store(), "m", resume=True), "numpy", 1_000_000, first=FirstResult(0.5))
+    assert stored()["multiply", "numpy", 40_000].first == FirstResult(0.25)
+    add(store.Writer(store.Store(), "m", resume=True), "numpy", 40_000, first=FirstResult(0.75))
+    assert stored()["multiply", "numpy", 40_000].first == FirstResult(0.75)
+
+
+def test_what_is_stored_while_all_is_read_is_not_shown_without_its_conditions(clone, monkeypatch):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    read = store.conditions.read
+
+    def read_and_store_more(folder):
+        found = read(folder)
+        add(store.Writer(store.Store(), "m"), "torch", 40_000, copy_bandwidth=51.0)
+        return found
+
+    monkeypatch.setattr(store.conditions, "read", read_and_store_more)
+    assert [each.copy_bandwidth for each in stored().values()] == [50]
+
+
+def test_what_a_killed_run_left_is_removed(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    left = (
+        clone / ".asv/unsaved/m",
+        clone / "benchmarks/results/.benchmarks.json.new",
+        clone / "benchmarks/results/m/.x.json.new",
+    )
+    left[0].mkdir(parents=True)
+    for path in left[1:]:
+        path.write_text("{")
+    add(writer, "numpy", 1_000_000)
+    assert not any(path.exists() for path in left)
+    assert len(stored()) == 2
+
+
 def test_what_is_skipped_for_once_leaves_what_was_measured(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     add(store.Writer(store.Store(), "m"), "numpy", 40_000, "skipped", "not here")

@@ -72,20 +72,27 @@ class Store:
 
     def load(self) -> tuple[list[Result], list[str]]:
         """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used."""
-        known, complaints = conditions.read(self.folder)
-        results: list[Result] = []
+        files: dict[Path, Any] = {}
+        complaints: list[str] = []
         for path in sorted(self.folder.glob("*/*.json")):
             try:
                 if path.name == "machine.json":
                     door.read_file(path)
                 else:
-                    results += self._read(path, known)
+                    files[path] = _stored(path)
             except Exception as error:  # asv's reader may raise anything for a broken file: show the other files
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
-        return results, complaints
+        # Read last: a result that is stored meanwhile has its line before it is in its file.
+        known, broken = conditions.read(self.folder)
+        results: list[Result] = []
+        for path, stored in files.items():
+            try:
+                results += self._results_of(path, stored, known)
+            except Exception as error:
+                complaints.append(f"{door.shown(path)}: {_first_line(error)}")
+        return results, broken + complaints
 
-    def _read(self, path: Path, known: Mapping[float, Conditions]) -> list[Result]:
-        stored = _stored(path)
+    def _results_of(self, path: Path, stored: Any, known: Mapping[float, Conditions]) -> list[Result]:
         changed = changed_since(self.root, stored.commit_hash)
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
@@ -403,6 +410,8 @@ class Writer:
             if key not in self.measured and not self.resume:
                 for size in sizes:
                     self._put_all(stored, recipe, Result.of(recipe, size, Status.SKIPPED), math.nan)
+            elif key not in self.measured and self._has(stored, recipe, sizes[0]) and result.size != sizes[0]:
+                result = replace(result, first=None)  # which is shown with that size, and was measured with it
             self.measured.add(key)
             self._put_all(stored, recipe, result, conditions.record(self.store.folder, result))
             self._save(stored)
@@ -479,20 +488,26 @@ class Writer:
         one. StoreError if the new one could not be read again."""
         from asv import util
 
-        with tempfile.TemporaryDirectory(dir=self.store.scratch) as folder:
-            util.write_json(f"{folder}/benchmarks.json", self.benchmarks, 2)  # asv's list of the suite
-            self.machine.save(folder)
-            stored.save(folder)
-            for file in Path(folder).rglob("*.json"):
-                try:
-                    door.read_file(file)
-                except door.Unfit as error:
-                    raise StoreError(f"{file.relative_to(folder)} could not be read again: {error}") from None
-                target = self.store.folder / file.relative_to(folder)
-                target.parent.mkdir(exist_ok=True)
-                new = target.with_name(f".{target.name}.new")  # beside it: no rename leads to another file system
-                shutil.copyfile(file, new)
-                new.replace(target)
+        folder = self.store.scratch / "unsaved"
+        # What a process that was killed here has left. Nobody else is here, because of the lock.
+        shutil.rmtree(folder, ignore_errors=True)
+        for file in self.store.folder.rglob(".*.json.new"):
+            file.unlink()
+        folder.mkdir()
+        util.write_json(f"{folder}/benchmarks.json", self.benchmarks, 2)  # asv's list of the suite
+        self.machine.save(str(folder))
+        stored.save(str(folder))
+        for file in folder.rglob("*.json"):
+            try:
+                door.read_file(file)
+            except door.Unfit as error:
+                raise StoreError(f"{file.relative_to(folder)} could not be read again: {error}") from None
+            target = self.store.folder / file.relative_to(folder)
+            target.parent.mkdir(exist_ok=True)
+            new = target.with_name(f".{target.name}.new")  # beside it: no rename leads to another file system
+            shutil.copyfile(file, new)
+            new.replace(target)
+        shutil.rmtree(folder)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

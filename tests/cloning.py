@@ -1,0 +1,26 @@
+"""A repository of its own with these recipes, in which results can be stored."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def git(folder, *arguments, **variables):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    command = ["git", "-C", folder, *identity, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | variables)
+    return done.stdout.strip()
+
+
+def make_repository(folder):
+    """One commit with these recipes and no results."""
+    for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "asv.conf.json", folder)
+    (folder / ".gitignore").write_text("__pycache__/\n.asv/\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=one")
