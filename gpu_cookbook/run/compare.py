@@ -74,9 +74,8 @@ class Comparison:
         outcome = Outcome(self.found())
         jobs = self.left()
         try:
-            probes = runner.probe([recipe for recipe, _ in jobs])
             for recipe, sizes in jobs:
-                for result in runner.run(recipe, "measure", sizes, probes, started):
+                for result in runner.run(recipe, "measure", sizes, started):
                     outcome.results.append(result)
                     if save:
                         save(recipe, result)
