@@ -209,7 +209,6 @@ class Results:
     """The results of gpu-cookbook compare, measured on demand. ``known``: those that are already stored."""
 
     def __init__(self, known):
-        self.probes = runner.probe(catalogue.recipes())
         self.known = dict(known)
 
     def get(self, workload: str, technique: str, size: int, metric: str) -> float | None:
@@ -220,16 +219,22 @@ class Results:
         key = workload, technique, size
         if key not in self.known:
             print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
-            (self.known[key],) = runner.run(recipe, "measure", [size], self.probes)
+            (self.known[key],) = runner.run(recipe, "measure", [size])
             if not self.known[key].ok:
                 print(f"  {self.known[key].status}: {self.known[key].reason}", file=sys.stderr)
         return self.known[key].value(Metric(metric))
+
+    def copy_bandwidth(self) -> float:
+        """Bytes per second of a copy on the GPU, beside PyTorch's large multiply; 0 if it could not be measured."""
+        self.get("multiply", "torch", LARGE, "device")
+        beside = self.known.get(("multiply", "torch", LARGE))
+        return 1e9 * (beside and beside.copy_bandwidth or 0)
 
 
 def rows(known):
     """Yields (what, technique, measured as text, limit as text, share or ratio, to reach, 'share' or 'ratio')."""
     results = Results(known)
-    copy = (results.probes["cuda"].copy_bandwidth or 0) * 1e9  # 0 if it could not be measured
+    copy = results.copy_bandwidth()
     for workload in ("multiply", "increment"):
         moved = catalogue.workload_module(workload).bytes_moved(LARGE)
         torch = results.get(workload, "torch", LARGE, "device")

@@ -87,7 +87,7 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, 
 def _measured(workload: str, technique: str, size: Size, metric: Metric) -> float:
     """One metric of a result, measured in a fresh process as gpu-cookbook compare does."""
     recipe = _recipe(workload, technique, size)
-    (result,) = runner.run(recipe, "measure", [size], runner.probe([recipe]))
+    (result,) = runner.run(recipe, "measure", [size])
     if result.wrong:
         raise RuntimeError(result.reason)
     value = result.value(metric)

@@ -4,6 +4,7 @@ Everything that measures, stores or shows results shares these types; nothing el
 import dataclasses
 import enum
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import quantiles
@@ -15,6 +16,13 @@ from gpu_cookbook.words import plain
 NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
 # Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
 READ_LIMIT = 1.5
+# The measured arithmetic is less than a device's peak: short products in NumPy reached 0.7 of a core's, and 0.5 while
+# the machine was busy. And Strassen's method saves an eighth of the multiplications each time that it is applied.
+ARITHMETIC_LIMIT = 3
+# Kernels that begin before the one before them has ended may take less than empty ones that do not.
+EMPTY_LIMIT = 4
+# A Math line with one of these means the products of tensor cores, unless it says that they are off.
+TENSOR_CORES = re.compile(r"(TF32|float16)(?! off)")
 
 
 class Status(enum.StrEnum):
@@ -140,15 +148,35 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured on a device before recipes run on it; or why that failed, so that only its results fail."""
+    """What a device can do, measured beside a recipe; or why that failed. What is not known is None."""
 
     device: str | None = None
     copy_bandwidth: float | None = None  # GB/s
     cache_bytes: int | None = None
+    cache_bandwidth: float | None = None  # GB/s read and written again and again, or only read if that is more
+    arithmetic: float | None = None  # billions of float32 multiplications and additions per second
+    empty_kernel: float | None = None  # seconds, with the queue kept full
     failed: str | None = None
 
     def __post_init__(self) -> None:
         make_plain(self)
+
+    def better(self, other: "Probe") -> "Probe":
+        """Of two probes of one device, the faster figures: only what else it does at the time makes it slower."""
+        if self.failed or other.failed:
+            return other if self.failed else self
+        return replace(
+            self,
+            copy_bandwidth=_known(max, self.copy_bandwidth, other.copy_bandwidth),
+            cache_bandwidth=_known(max, self.cache_bandwidth, other.cache_bandwidth),
+            arithmetic=_known(max, self.arithmetic, other.arithmetic),
+            empty_kernel=_known(min, self.empty_kernel, other.empty_kernel),
+        )
+
+
+def _known(choose: Callable[[Iterable[float]], float], *values: float | None) -> float | None:
+    known = [value for value in values if value is not None]
+    return choose(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -187,8 +215,11 @@ class Result:
     cuda: str | None = None
     clock: str | None = None
     versions: str | None = None
-    copy_bandwidth: float | None = None  # GB/s of a copy on this device, measured in the same run
+    copy_bandwidth: float | None = None  # this and the next four: see Probe
     cache_bytes: int | None = None
+    cache_bandwidth: float | None = None
+    arithmetic: float | None = None
+    empty_kernel: float | None = None
     timings: Mapping[Metric, Timing] = field(default_factory=dict)
     no_device_time: str | None = None  # why there is none
     doubts: Mapping[Metric, str] = field(default_factory=dict)  # why a metric may be wrong: it is not ranked
@@ -245,6 +276,17 @@ class Result:
     def is_numpy(self) -> bool:
         """Whether it is NumPy's, with which the others are compared."""
         return self.technique == "numpy"
+
+    def beside(self, probe: Probe) -> "Result":
+        """The result with what its device could do at the time."""
+        return replace(
+            self,
+            copy_bandwidth=probe.copy_bandwidth,
+            cache_bytes=probe.cache_bytes,
+            cache_bandwidth=probe.cache_bandwidth,
+            arithmetic=probe.arithmetic,
+            empty_kernel=probe.empty_kernel,
+        )
 
     @property
     def stale(self) -> bool:
@@ -310,7 +352,12 @@ class Result:
 
 def judged(result: Result) -> Result:
     """The result with its rates; refused if its device cannot be that fast."""
-    if not result.ok or not result.timings.keys() & {Metric.DEVICE, Metric.RESIDENT}:
+    if not result.ok:
+        return result
+    for metric in (Metric.DEVICE, Metric.RESIDENT, Metric.PREPARED):
+        if metric in result.timings and (fault := _impossible(result, metric, result.timings[metric].median)):
+            return replace(result, status=Status.REFUSED, reason=f"{metric}: {fault}", timings={})
+    if not result.timings.keys() & {Metric.DEVICE, Metric.RESIDENT}:
         return result
     workload = catalogue.workload_module(result.workload)
     best = result.timings[result.timed_by(Metric.BANDWIDTH)].median
@@ -318,14 +365,45 @@ def judged(result: Result) -> Result:
     rates = Rates(workload.operations(result.size) / best / 1e9)
     if not moved:
         return replace(result, rates=rates)
-    bandwidth, share, limit = moved / best / 1e9, None, result.copy_bandwidth
+    bandwidth, share = moved / best / 1e9, None
     # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
-    if limit and result.cache_bytes is not None and moved > 2 * result.cache_bytes:
-        share = 100 * bandwidth / limit
-        if bandwidth > READ_LIMIT * limit:
-            reason = f"{bandwidth:,.0f} GB/s is more than this device can do: a copy on it runs at {limit:,.0f} GB/s"
-            return replace(result, status=Status.REFUSED, reason=reason, timings={})
+    if result.copy_bandwidth and _beyond_cache(result, moved):
+        share = 100 * bandwidth / result.copy_bandwidth
     return replace(result, rates=replace(rates, bandwidth=bandwidth, share=share))
+
+
+def _beyond_cache(result: Result, moved: float) -> bool:
+    return result.cache_bytes is not None and moved > 2 * result.cache_bytes
+
+
+def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
+    """Why its device cannot be that fast, in one line; None if it can, or if what it can do is not known."""
+    workload = catalogue.workload_module(result.workload)
+    moved = workload.bytes_moved(result.size)
+    bandwidth = moved / seconds / 1e9
+    if _beyond_cache(result, moved):
+        limit, what = result.copy_bandwidth, "a copy on it"
+    else:
+        limit, what = result.cache_bandwidth, "its cache"
+    if limit and bandwidth > READ_LIMIT * limit:
+        return f"{bandwidth:,.0f} GB/s is more than this device can do: {what} runs at {limit:,.0f} GB/s"
+    recipe = catalogue.find(result.workload, result.technique)
+    least = workload.operations
+    if recipe and recipe.shares_samples:
+        least = getattr(workload, "shared_operations", least)  # only random_subset_mean has samples
+    rate, limit = least(result.size) / seconds / 1e9, result.arithmetic
+    if limit and rate > ARITHMETIC_LIMIT * limit and not TENSOR_CORES.search(result.math or ""):
+        return (
+            f"{rate:,.0f} Gop/s, at the least, is more than this device can do: it multiplies and adds at"
+            f" {limit:,.0f} Gop/s"
+        )
+    empty = result.empty_kernel
+    if metric == Metric.DEVICE and empty and seconds < empty / EMPTY_LIMIT:
+        return (
+            f"{seconds * 1e6:,.3g} µs is less than this device takes for anything: an empty kernel takes"
+            f" {empty * 1e6:,.3g} µs"
+        )
+    return None
 
 
 # ---- What follows from several.
@@ -486,6 +564,9 @@ def record(result: Result) -> dict[str, Any]:
         KEYS[Metric.ERROR]: result.error,
         "device_copy_bandwidth_gb_per_s": result.copy_bandwidth,
         "device_cache_bytes": result.cache_bytes,
+        "device_cache_bandwidth_gb_per_s": result.cache_bandwidth,
+        "device_arithmetic_g_per_s": result.arithmetic,
+        "device_empty_kernel_s": result.empty_kernel,
         "operations_g_per_s": result.rates and result.rates.operations,
         KEYS[Metric.BANDWIDTH]: result.rates and result.rates.bandwidth,
         "copy_bandwidth_percent": result.rates and result.rates.share,

@@ -228,7 +228,7 @@ def test_check_and_compare_reject(tmp_path, technique, change, reason):
     recipe = written(tmp_path, technique, change)
     *_, last = runner.run(recipe, "check", list(WORKLOAD.EDGE_SIZES))
     assert last.status == Status.FAILED and reason in last.reason
-    (result,) = runner.run(recipe, "measure", [400], {"host": Probe("this CPU", 1e9, 0)})
+    (result,) = runner.run(recipe, "measure", [400], probe=Probe("this CPU", 1e9, 0))
     assert result.status == Status.FAILED and reason in result.reason and not result.timings
 
 

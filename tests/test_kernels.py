@@ -5,16 +5,21 @@ from pathlib import Path
 import pytest
 
 import gpu_cookbook.kernels
+from gpu_cookbook.run.device import Cuda
 
 KERNELS = Path(next(iter(gpu_cookbook.kernels.__path__)))
 
 
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(KERNELS.glob("*.cu"))}
+SOURCES |= {"what keeps a GPU busy": Cuda.SPIN, "what measures what a GPU can do": Cuda.WORK}
+
+
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_100"])
-@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.name)
-def test_cuda_kernels_compile(path, architecture):
+@pytest.mark.parametrize("name", SOURCES)
+def test_cuda_kernels_compile(name, architecture):
     from cuda.core import Program, ProgramOptions
 
-    program = Program(path.read_text(encoding="utf-8"), "c++", ProgramOptions(arch=architecture))
+    program = Program(SOURCES[name], "c++", ProgramOptions(arch=architecture))
     assert program.compile("cubin").code[:4] == b"\x7fELF"
 
 

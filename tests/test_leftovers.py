@@ -23,8 +23,10 @@ def test_kill_9_leaves_no_worker_and_no_folder(tmp_path):
     """A worker, a child of it in a session of its own, and the folders of both."""
     program = """
         import subprocess
+        from gpu_cookbook import catalogue
         from gpu_cookbook.run import family, runner
-        with runner.Process({"action": "probe", "kind": "host"}) as process:
+        path = str(catalogue.find("multiply", "numpy").path)
+        with runner.Process({"action": "watch", "path": path}) as process:
             command = ["sleep", "600"]
             environment = {family.MARK: process.folder}
             orphan = subprocess.Popen(command, env=environment, start_new_session=True)

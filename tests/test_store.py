@@ -84,6 +84,32 @@ def test_what_is_stored_is_loaded(clone):
     assert (skipped.status, skipped.reason) == ("skipped", "no GPU")
 
 
+def test_what_the_device_could_do_is_stored_and_judged_by(clone):
+    limits = {"cache_bandwidth": 300.0, "arithmetic": 40.0, "empty_kernel": 2e-6}
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, **limits)
+    add(writer, "cupy", 40_000, device="NVIDIA H200", **limits | {"cache_bandwidth": 1.0})
+    add(writer, "torch", 40_000)
+    found = stored()
+    right = found["multiply", "numpy", 40_000]
+    assert right.ok and {name: getattr(right, name) for name in limits} == limits
+    refused = found["multiply", "cupy", 40_000]
+    assert refused.status == "refused"
+    assert refused.reason == "resident: 48 GB/s is more than this device can do: its cache runs at 1 GB/s"
+    unknown = found["multiply", "torch", 40_000]
+    assert unknown.ok and {getattr(unknown, name) for name in limits} == {None}
+
+
+def test_a_line_from_before_has_no_such_limits(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, cache_bandwidth=1.0)
+    path = clone / "benchmarks" / "results" / "conditions.jsonl"
+    line = json.loads(path.read_text())
+    for name in ("cache_bandwidth_gb_per_s", "arithmetic_g_per_s", "empty_kernel_s"):
+        del line[name]
+    path.write_text(json.dumps(line) + "\n")
+    assert stored()["multiply", "numpy", 40_000].ok
+
+
 def test_a_replayed_call_is_stored_beside_the_resident_one(clone):
     timings = {Metric.RESIDENT: Timing.of([2e-5] * 15), Metric.PREPARED: Timing.of([1e-5] * 15)}
     add(store.Writer(store.Store(), "m"), "pyopencl_tuned", 40_000, timings=timings)

@@ -301,6 +301,13 @@ def test_how_it_was_measured_is_named():
     )
 
 
+def test_a_copy_is_measured_beside_each_result_and_so_has_a_range():
+    results = [result("a", copy_bandwidth=4190.4), result("b", copy_bandwidth=None), result("c", copy_bandwidth=4251.0)]
+    assert "; copying 4,190 to 4,250 GB/s on NVIDIA H200; " in notes(tables.measured(results))
+    assert "Measured on NVIDIA H200 (copies at 4,190 to 4,250 GB/s)" in notes(tables.compared(results))
+    assert "Measured on NVIDIA H200; " in notes(tables.compared(results[1:2]))
+
+
 # What a site needs to know of a table
 
 

@@ -1,5 +1,6 @@
 """The checker rejects recipes that are wrong, and what breaks costs its own results only."""
 
+import json
 import re
 import subprocess
 import time
@@ -11,11 +12,11 @@ import numpy as np
 import pytest
 from conftest import HANG, has_ended, until
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
 from gpu_cookbook.run import check, family, measure, runner
-from gpu_cookbook.run.device import Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
 WRONG = Path(__file__).parent / "wrong" / "multiply"
@@ -92,7 +93,7 @@ ENDS = {
 }
 # One of each way in which compare finds what is wrong; the others are slow together.
 QUICK = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then", "any_out")
-PROBES = {"host": Probe("this CPU", 1e9, 0)}
+PROBE = Probe("this CPU", 1e9, 0)
 
 
 def recipe(name):
@@ -141,7 +142,7 @@ def test_check_rejects_a_wait_that_a_device_would_show(name, unwatched):
 @pytest.mark.parametrize(("name", "action"), [*((name, "check") for name in MANNERS), ("leaks_memory", "measure")])
 def test_bad_manners_are_named(name, action, monkeypatch):
     monkeypatch.setattr(runner, "LEFT_LIMIT", 1)  # what stays here would stay for ten minutes
-    (result,) = runner.run(recipe(name), action, [255], PROBES)
+    (result,) = runner.run(recipe(name), action, [255], probe=PROBE)
     assert result.status == Status.FAILED and not result.timings
     assert MANNERS[name] in result.reason
 
@@ -151,7 +152,7 @@ def test_bad_manners_are_named(name, action, monkeypatch):
     [*((name, "check") for name in ENDS), ("exits_at_once", "measure"), ("writes_garbage", "measure")],
 )
 def test_an_early_end_is_told(name, action):
-    first, last = runner.run(recipe(name), action, [255, 256], PROBES)
+    first, last = runner.run(recipe(name), action, [255, 256], probe=PROBE)
     assert first.status == Status.FAILED
     assert last.ok == (name == "exits")  # which Python tells as an exception, and the process goes on
     assert ENDS[name] in f"{first.reason} {last.reason}"
@@ -161,12 +162,12 @@ def test_an_early_end_is_told(name, action):
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in sorted(REASONS)]
 )
 def test_compare_measures_nothing_wrong(name, unwatched):
-    (result,) = runner.run(recipe(name), "measure", [1000], PROBES)
+    (result,) = runner.run(recipe(name), "measure", [1000], probe=PROBE)
     assert result.status == Status.FAILED and not result.timings
 
 
 def test_a_crash_costs_its_own_result_and_those_after_it():
-    first, second, third = runner.run(recipe("crash"), "measure", [1000, 1_000_000, 2_000_000], PROBES)
+    first, second, third = runner.run(recipe("crash"), "measure", [1000, 1_000_000, 2_000_000], probe=PROBE)
     assert first.ok
     assert (second.status, second.reason) == ("failed", "crashed: SIGABRT")
     assert (third.status, third.reason) == ("failed", "not reached: crashed: SIGABRT")
@@ -200,7 +201,7 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
 
 def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
     monkeypatch.setattr(family, "KILL_LIMIT", HANG)
-    with runner.Process({"action": "probe", "kind": "host"}) as process:
+    with runner.Process({"action": "watch", "path": str(recipe("hang").path)}) as process:
         monkeypatch.setenv(family.MARK, process.folder)
         with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
             until(lambda: len(list(process.family())) >= 10)
@@ -209,7 +210,7 @@ def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(mon
 
 
 def test_a_device_whose_bandwidth_is_unknown_costs_its_own_results():
-    (result,) = runner.run(recipe("crash"), "measure", [1000], {"host": Probe(failed="out of memory")})
+    (result,) = runner.run(recipe("crash"), "measure", [1000], probe=Probe(failed="out of memory"))
     assert result.status == Status.FAILED
     assert result.reason.endswith("could not be measured: out of memory")
 
@@ -224,7 +225,7 @@ def test_a_device_time_that_is_lost_in_the_noise_is_none():
 @pytest.mark.slow
 def test_a_hang_is_stopped(monkeypatch):
     monkeypatch.setattr(multiply, "TIME_LIMIT", 15)  # the size before it takes one second, where nothing else runs
-    first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], PROBES)
+    first, second = runner.run(recipe("hang"), "measure", [1000, 1_000_000], probe=PROBE)
     assert first.ok
     assert (second.status, second.reason) == ("failed", "timed out after 15 s")
 
@@ -238,13 +239,13 @@ def test_a_stop_is_told(monkeypatch):
 
 
 def test_out_of_memory_costs_one_size():
-    results = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], PROBES))
+    results = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], probe=PROBE))
     assert [each.status for each in results] == ["ok", "failed", "ok"]
     assert results[1].reason == "MemoryError: Unable to allocate 3.64 TiB"
 
 
 def test_what_does_not_fit_is_skipped_with_the_numbers():
-    (result,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], PROBES)
+    (result,) = runner.run(catalogue.choose(["multiply"], ["numpy"])[0], "measure", [2**50], probe=PROBE)
     assert result.status == Status.SKIPPED
     assert result.reason.startswith("needs 40,532,396.6 GB of host memory, but only ")
 
@@ -446,23 +447,169 @@ def test_a_device_without_a_clock_says_why():
     assert measured(numpy_recipe(), Host()).no_device_time == "there is no clock other than the host's"
 
 
-def taking(seconds, cache_bytes):
-    """multiply of a million elements, on a device that copies at 100 GB/s."""
-    (recipe,) = catalogue.choose(["multiply"], ["numpy"])
-    known = {"copy_bandwidth": 100.0, "cache_bytes": cache_bytes, "timings": {Metric.RESIDENT: Timing(seconds)}}
-    return judged(replace(Result.of(recipe, 10**6, Status.OK), **known))
+def taking(seconds, metric=Metric.RESIDENT, workload="multiply", technique="numpy", size=10**6, **known):
+    """A result of which nothing but this time is known, and what its device can do."""
+    (recipe,) = catalogue.choose([workload], [technique])
+    return judged(replace(Result.of(recipe, size, Status.OK), timings={metric: Timing(seconds)}, **known))
 
 
-def test_faster_than_the_device_is_refused():
-    moved = multiply.bytes_moved(10**6)
-    assert taking(moved / 140e9, 1000).rates.share == pytest.approx(140)
-    refused = taking(moved / 151e9, 1000)
-    assert refused.status == Status.REFUSED and refused.value(Metric.RESIDENT) is None
-    assert refused.reason == "151 GB/s is more than this device can do: a copy on it runs at 100 GB/s"
+COPIED = {"copy_bandwidth": 100.0, "cache_bytes": 1000, "cache_bandwidth": 1.0}
+CACHED = {"copy_bandwidth": 1.0, "cache_bytes": 10**9, "cache_bandwidth": 100.0}
+ADDED = {"arithmetic": 100.0}
+SAMPLES = {"workload": "random_subset_mean", "size": 4_000}  # 4,000,000 of them are in the subset
+IMPOSSIBLE = {  # name: (billions of bytes or operations, per second in which nothing is refused, known, the reason)
+    "memory": (0.012, 149, 151, COPIED, "151 GB/s is more than this device can do: a copy on it runs at 100 GB/s"),
+    "cache": (0.012, 149, 151, CACHED, "151 GB/s is more than this device can do: its cache runs at 100 GB/s"),
+    "a cache of unknown size": (
+        *(0.012, 149, 151, CACHED | {"cache_bytes": None}),
+        "151 GB/s is more than this device can do: its cache runs at 100 GB/s",
+    ),
+    "products": (
+        *(2.0, 299, 301, ADDED | {"workload": "matmul", "technique": "numba_tuned", "size": 1_000}),
+        "301 Gop/s, at the least, is more than this device can do: it multiplies and adds at 100 Gop/s",
+    ),
+    "samples": (
+        *(0.008, 299, 301, ADDED | SAMPLES),
+        "301 Gop/s, at the least, is more than this device can do: it multiplies and adds at 100 Gop/s",
+    ),
+    "shared samples": (
+        *(0.1, 299, 301, ADDED | SAMPLES | {"technique": "numba_cpu_tuned"}),
+        "301 Gop/s, at the least, is more than this device can do: it multiplies and adds at 100 Gop/s",
+    ),
+}
+
+
+@pytest.mark.parametrize("metric", [Metric.RESIDENT, Metric.DEVICE, Metric.PREPARED])
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_faster_than_the_device_is_refused(name, metric):
+    work, right, wrong, known, reason = IMPOSSIBLE[name]
+    assert taking(work / right, metric, **known).ok
+    refused = taking(work / wrong, metric, **known)
+    assert (refused.status, refused.reason, refused.timings) == (Status.REFUSED, f"{metric}: {reason}", {})
+    unknown = {key: value for key, value in known.items() if key in ("workload", "technique", "size")}
+    assert taking(work / wrong, metric, **unknown).ok  # what a device can do is not always known
+
+
+def test_one_time_that_is_impossible_costs_the_result():
+    right = taking(1e-3, **COPIED)
+    assert right.rates.share == pytest.approx(12)
+    times = {Metric.DEVICE: Timing(1e-3), Metric.PREPARED: Timing(1e-5)}
+    refused = judged(replace(right, rates=None, timings=right.timings | times))
+    assert refused.status == Status.REFUSED and refused.reason.startswith("prepared: 1,200 GB/s is more than")
 
 
 def test_what_fits_into_the_cache_is_not_judged_by_the_memory():
-    assert taking(1e-9, 10**9).ok and taking(1e-9, 10**9).rates.share is None
+    assert taking(1e-3, **CACHED).ok and taking(1e-3, **CACHED).rates.share is None
+
+
+def test_nothing_takes_less_than_an_empty_kernel():
+    known = {"size": 1000, "empty_kernel": 1e-6}
+    assert taking(0.26e-6, Metric.DEVICE, **known).ok and taking(0.24e-6, **known).ok
+    refused = taking(0.24e-6, Metric.DEVICE, **known)
+    assert refused.reason == ("device: 0.24 µs is less than this device takes for anything: an empty kernel takes 1 µs")
+
+
+@pytest.mark.parametrize(
+    ("math", "refused"),
+    [
+        *((math, True) for math in (None, "IEEE", "float32, TF32 off (PyTorch's default)")),
+        *((math, False) for math in ("TF32", "float16, sums in float32", "bfloat16", "float32 of three TF32 products")),
+    ],
+)
+def test_tensor_cores_are_faster_than_the_arithmetic_that_is_measured(math, refused):
+    result = taking(1e-3, workload="matmul", size=1_000, math=math, arithmetic=100.0)
+    assert (result.status == Status.REFUSED) == refused
+
+
+def test_of_two_probes_the_better_figures_count():
+    before, after = Probe("x", 10.0, 1000, 5.0, None, 2e-6), Probe("x", 8.0, 1000, 6.0, 4.0, 1e-6)
+    assert before.better(after) == after.better(before) == Probe("x", 10.0, 1000, 6.0, 4.0, 1e-6)
+    failed = Probe(failed="out of memory")
+    assert before.better(failed) == failed.better(before) == before
+    assert failed.better(failed) == failed
+
+
+PROBED = {"copy_bandwidth", "cache_bytes", "cache_bandwidth", "arithmetic"}
+
+
+NO_OPENCL = machine.obstacle(catalogue.find("multiply", "pyopencl"))
+in_opencl = pytest.mark.skipif(bool(NO_OPENCL), reason=NO_OPENCL or "")
+
+
+@pytest.mark.parametrize("device", [Host, pytest.param(lambda: OpenCl.default(), id="OpenCl", marks=in_opencl)])
+def test_a_probe_says_what_the_device_can_do(device):
+    found = vars(device().probe())
+    assert all(found[name] > 0 for name in PROBED - {"cache_bytes"}) and found["failed"] is None
+    assert found["device"] and (found["cache_bytes"] is None or found["cache_bytes"] > 0)
+
+
+@in_opencl
+def test_the_kernels_of_a_probe_run_on_any_opencl_device(monkeypatch):
+    monkeypatch.setattr("gpu_cookbook.run.device.COPY_BYTES", 2**24)
+    found = vars(OpenCl.default().probe_kernels())
+    assert all(found[name] > 0 for name in PROBED)
+
+
+class Event:
+    """``is_done``: whether the device has passed it already; ``ms``: when it did."""
+
+    def __init__(self, is_done, ms):
+        self.is_done, self.ms = is_done, ms
+
+    def sync(self):
+        pass
+
+    def __sub__(self, other):
+        return self.ms - other.ms
+
+
+@pytest.mark.parametrize(
+    ("passed", "best"),  # which of the batches begin before all of their calls are in the queue
+    [((), 2e-3), ((1, 3), 2e-3), ((0, 1, 2), 3e-3), (range(10), None)],
+)
+def test_a_probe_counts_only_calls_of_a_full_queue(passed, best, monkeypatch):
+    milliseconds = (400, 400, 200, 300, 500, 600, 600, 600, 600, 600)
+    events = [Event(batch in passed, end) for batch, ms in enumerate(milliseconds) for end in (0, ms)]
+    cuda, waits = object.__new__(Cuda), []
+    monkeypatch.setattr(cuda, "spin", waits.append)
+    monkeypatch.setattr(cuda, "record", lambda: events.pop(0))
+    assert cuda.fastest(lambda: None, 100) == best
+    assert len(waits) == min(10, 5 + len(passed)) and waits[-1] >= waits[0]
+
+
+def test_a_library_that_uses_no_vectors_says_nothing_of_the_peak(monkeypatch):
+    monkeypatch.setattr("gpu_cookbook.run.device.VECTORS", 1e6)
+    assert Host().arithmetic() is None
+
+
+def test_every_gpu_is_as_many_times_one(monkeypatch):
+    one = json.dumps(vars(Probe("GPU", 1000.0, 2**20, None, 5.0, 1e-6)))
+    done = SimpleNamespace(returncode=0, stdout=one)
+    monkeypatch.setattr(machine, "gpus", lambda: (SimpleNamespace(name="GPU"),) * 4)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    assert EveryGpu().probe() == Probe("4 × GPU", 4000.0, 2**22, None, 20.0, None)
+    done.returncode, done.stderr = 1, "Traceback\nRuntimeError: no memory\n"
+    with pytest.raises(Unmeasurable, match="^RuntimeError: no memory$"):
+        EveryGpu().probe()
+
+
+SLOW = {  # what a device would have to be like for NumPy's recipes to be too fast
+    "memory": ("multiply", 1_000_000, Probe("slow", 1e-3, 1000), "a copy on it runs at 0 GB/s"),
+    "cache": ("multiply", 1_000_000, Probe("slow", 1e9, 10**9, 1e-3), "its cache runs at 0 GB/s"),
+    "arithmetic": ("matmul", 200, Probe("slow", 1e9, 0, None, 1e-3), "it multiplies and adds at 0 Gop/s"),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_compare_refuses_what_is_too_fast(name, unwatched):
+    workload, size, probe, reason = SLOW[name]
+    (result,) = runner.run(catalogue.find(workload, "numpy"), "measure", [size], probe=probe)
+    assert result.status == Status.REFUSED and result.reason.endswith(reason) and not result.timings
+
+
+def test_what_the_device_can_do_is_measured_beside_each_result(unwatched):
+    for result in runner.run(catalogue.find("multiply", "numpy"), "measure", [1000, 40_000]):
+        assert result.ok and all(getattr(result, name) for name in PROBED - {"cache_bytes"})
 
 
 class Replayed:

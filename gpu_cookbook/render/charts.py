@@ -212,7 +212,7 @@ def _time(result: Result, metric: Metric) -> float:
 
 def roofline(results: Iterable[Result]) -> Chart | None:
     """Operations per second over operations per byte, each workload at its largest size, below the bandwidth of a copy
-    on the same device. No device's arithmetic peak is measured, so none is drawn."""
+    on the same device."""
     found = [
         (each, intensity)
         for each in _largest(_measured(results))

@@ -226,9 +226,10 @@ def explained(results: Iterable[Result]) -> list[Entry]:
 
 def _measured_with(ok: Sequence[Result]) -> str:
     """The devices with their copy bandwidth, the driver, the environment and the versions, in one line."""
-    copies = {each.device: each.copy_bandwidth for each in ok}
+    rates = _copy_rates(ok)
     devices = (
-        f"{device} (copies at {format.digits(rate)} GB/s)" if rate else f"{device}" for device, rate in copies.items()
+        f"{device} (copies at {rates[device]} GB/s)" if device in rates else f"{device}"
+        for device in dict.fromkeys(each.device for each in ok)
     )
     drivers = sorted({f"; driver {each.driver}, CUDA {each.cuda}" for each in ok if each.driver})
     where = f"; {_environments(ok)}" if _environments(ok) else ""
@@ -413,8 +414,7 @@ def facts(results: Iterable[Result]) -> dict[str, str]:
     """{fact: its values}, then {package: its versions}."""
     results = list(results)
     found = {name: {value for each in results if (value := of(each))} for name, of in FACTS.items()}
-    copies = {each.device: format.digits(each.copy_bandwidth) for each in results if each.copy_bandwidth}
-    found[COPYING] = {f"{rate} GB/s on {device}" for device, rate in copies.items()}
+    found[COPYING] = {f"{rate} GB/s on {device}" for device, rate in _copy_rates(results).items()}
     packages: dict[str, set[str]] = {}
     for each in results:
         for version in filter(None, (each.versions or "").split(", ")):
@@ -427,6 +427,16 @@ def facts(results: Iterable[Result]) -> dict[str, str]:
 def provenance(word: str, results: Iterable[Result]) -> Entry:
     """All facts in one line."""
     return Entry(f"{word}: {'; '.join(f'{name} {value}' for name, value in facts(results).items())}.", "note")
+
+
+def _copy_rates(results: Iterable[Result]) -> dict[str | None, str]:
+    """{device: "4,210", or "4,190 to 4,250" where that was not the same beside each result}, in GB/s."""
+    rates: dict[str | None, list[float]] = {}
+    for each in results:
+        if each.copy_bandwidth:
+            rates.setdefault(each.device, []).append(each.copy_bandwidth)
+    ends = {device: (format.digits(min(those)), format.digits(max(those))) for device, those in rates.items()}
+    return {device: low if low == high else f"{low} to {high}" for device, (low, high) in ends.items()}
 
 
 # ---- Checks.

@@ -80,9 +80,8 @@ class Comparison:
         measured. ``started`` and ``finished`` are called before and after each."""
         outcome = Outcome(list(self.found))
         try:
-            probes = runner.probe([recipe for recipe, _ in self.left])
             for recipe, sizes in self.left:
-                for result in runner.run(recipe, "measure", sizes, probes, started):
+                for result in runner.run(recipe, "measure", sizes, started):
                     outcome.results.append(result)
                     if save:
                         save(recipe, result)

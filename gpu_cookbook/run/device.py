@@ -1,24 +1,40 @@
-"""The devices that recipes run on: their name, their own clock, their copy bandwidth. One class per kind of device."""
+"""The devices that recipes run on: their name, their own clock, what they can do. One class per kind of device."""
 
 import contextlib
+import json
+import mmap
 import os
 import statistics
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.thread import _WorkItem
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from gpu_cookbook import machine
+from gpu_cookbook.results import Probe
 
-COPY_BYTES = 2**30
-COPIES = 10
+COPY_BYTES = 2**30  # from one half of a GPU's buffer to the other: far beyond any cache
 BATCHES = 10
+PROBED = 5  # how often each figure of a GPU is measured in a probe, which gives the best
+PROBE_LIMIT = 120  # seconds
+# A probe of the CPU: bytes that a copy reads and writes, for each byte of cache; the parts that it is timed in; how
+# often each is copied.
+BEYOND_CACHE, PARTS, COPIES = 4, 8, 3
+# Bytes: twice that fit into the innermost cache of every CPU, and copies of fewer take longer per byte.
+INNERMOST = 12 * 1024
+# Gop/s of a core: what NumPy's matmul reaches at least, if its library uses vectors at all. Eight operations per cycle
+# at 2 GHz; the reference BLAS does a few.
+VECTORS = 16
 LATE_SPIN = 0.1  # seconds: long compared with the time slices of other processes that run checks on the same device
 
 
@@ -42,9 +58,7 @@ class Device(Protocol):
 
     def free_bytes(self) -> int | None: ...
 
-    def copy_bandwidth(self) -> float: ...
-
-    def cache_bytes(self) -> int | None: ...
+    def probe(self) -> Probe: ...
 
 
 def _late(occupy: Callable[[float], None], finish: Callable[[], Any], call: Call, wait: Wait, right: Right) -> bool:
@@ -125,6 +139,31 @@ def _by_host_clock(batch: Callable[[int, Call, float], tuple[float, float]], cal
     return times
 
 
+def _part_of(cache_bytes: int) -> tuple[int, int]:
+    """(vectors of 16 bytes in an eighth of a cache, or fewer, a power of two; how far apart steps through them are)."""
+    n = 1 << max(10, (cache_bytes // 8 // 16).bit_length() - 1)
+    return n, int(0.618 * n) // 32 * 32  # far from the last few steps, whose vectors a smaller cache may still have
+
+
+def _fastest(call: Callable[[], Any], seconds: float = 0.02) -> float:
+    """The seconds of the fastest call, which nothing else on this machine has delayed, of those in so many seconds."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _memory(size: int) -> np.ndarray:
+    """So many bytes, which begin with a page and go back to the system as soon as nothing refers to them."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a system without large pages
+        memory.madvise(mmap.MADV_HUGEPAGE)  # as NumPy's arrays
+    return np.frombuffer(memory, np.uint8)
+
+
 class Host:
     """The CPU, whose only clock is the host's."""
 
@@ -145,17 +184,47 @@ class Host:
     def free_bytes(self) -> int | None:
         return None
 
+    def probe(self) -> Probe:
+        """In about 0.1 s. Nothing of it stays: its memory comes from the system itself, so that malloc does not change
+        what it does for the recipe."""
+        return Probe(
+            self.name,
+            self.copy_bandwidth() / 1e9,
+            self.cache_bytes(),
+            cache_bandwidth=self.cache_bandwidth() / 1e9,
+            arithmetic=self.arithmetic(),
+        )
+
     def copy_bandwidth(self) -> float:
         """Bytes read and written per second by all cores together, each copying blocks of its own."""
-        size = min(COPY_BYTES, machine.host_memory_free() // 8) // self.cores
-        blocks = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(self.cores)]
+        wanted = max(2**26, BEYOND_CACHE * (self.cache_bytes() or 2**26))
+        size = min(wanted, machine.host_memory_free() // 8) // (2 * PARTS * self.cores)  # of a block
+        blocks = _memory(2 * PARTS * self.cores * size).reshape(self.cores, PARTS, 2, size)
         with ThreadPoolExecutor(self.cores) as pool:
+            list(pool.map(lambda mine: mine.fill(1), blocks))  # a page of memory is where it is first written from
             times = []
-            for _ in range(COPIES):
+            for part in COPIES * [*range(PARTS)]:
                 start = time.perf_counter()
-                list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), blocks))
+                list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), blocks[:, part]))
                 times.append(time.perf_counter() - start)
-        return 2 * size * self.cores / statistics.median(times)
+        return 2 * size * self.cores / min(times)
+
+    def cache_bandwidth(self) -> float:
+        """Bytes per second of a copy within the innermost cache, times the number of cores: no cache is faster. One
+        core is measured, since a call that starts threads would mostly wait for them."""
+        halves = _memory(2 * INNERMOST).reshape(2, INNERMOST)
+        halves.fill(1)
+        again = 2**20 // INNERMOST
+        source, target = (as_strided(half.view(f"V{INNERMOST}"), (again,), (0,)) for half in halves)
+        return 2 * again * INNERMOST * self.cores / _fastest(lambda: np.copyto(target, source))
+
+    def arithmetic(self) -> float | None:
+        """Billions of multiplications and additions in float32 per second in short products, which a library computes
+        on one core, times the number of cores: no more are done at once. None if NumPy's is no fast one."""
+        a, b = np.ones((8, 64, 64), np.float32), np.ones((64, 64), np.float32)
+        product = np.empty_like(a)
+        rate = 2 * 64 * a.size / _fastest(lambda: np.matmul(a, b, out=product)) / 1e9
+        return rate * self.cores if rate > VECTORS else None
 
     def cache_bytes(self) -> int | None:
         """The last-level caches of the cores that this process may use, each counted once."""
@@ -182,6 +251,19 @@ class EveryGpu(Host):
         memory = machine.device_memory()
         return len(memory) * min(free for _, free in memory)
 
+    def probe(self) -> Probe:
+        """The first GPU's, times their number. In a process of its own: what an engine forks later could not use CUDA
+        if this one did."""
+        code = "import json; from gpu_cookbook.run.device import Cuda; print(json.dumps(vars(Cuda().probe())))"
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_LIMIT, check=False)
+        if done.returncode:
+            raise Unmeasurable((done.stderr.strip().splitlines() or ["no answer"])[-1])
+        one = json.loads(done.stdout)
+        count = len(machine.gpus())
+        rates = ("copy_bandwidth", "cache_bytes", "cache_bandwidth", "arithmetic")
+        return Probe(self.name, **{rate: one[rate] and count * one[rate] for rate in rates})
+
 
 class Cuda:
     """The first visible NVIDIA GPU, timed by its own events in the primary context, which every framework shares."""
@@ -197,6 +279,53 @@ class Cuda:
             asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
         while (now - start < nanoseconds);
     }
+    """
+    # What a probe runs. In touch(), each of ``steps`` takes the threads of a grid to another place of the n vectors (a
+    # power of two), and .cg passes by the caches of the multiprocessors. The results go nowhere, since no sum is that.
+    WORK = r"""
+    extern "C" __global__ void touch(const float4 *source, float4 *target, unsigned n, unsigned steps, unsigned stride,
+                                     int store)
+    {
+        unsigned id = blockIdx.x * blockDim.x + threadIdx.x;
+        float sum = 0;
+        for (unsigned step = 0; step < steps; step += 4) {
+            float4 x[4];
+            #pragma unroll
+            for (unsigned k = 0; k < 4; k++)
+                asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+                             : "=f"(x[k].x), "=f"(x[k].y), "=f"(x[k].z), "=f"(x[k].w)
+                             : "l"(source + ((id + (step + k) * stride) & (n - 1))));
+            #pragma unroll
+            for (unsigned k = 0; k < 4; k++)
+                if (store)
+                    asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};"
+                                 :: "l"(target + ((id + (step + k) * stride) & (n - 1))),
+                                    "f"(x[k].x), "f"(x[k].y), "f"(x[k].z), "f"(x[k].w)
+                                 : "memory");
+                else
+                    sum += x[k].x + x[k].y + x[k].z + x[k].w;
+        }
+        if (sum == 0.12345f)
+            target[0].x = sum;
+    }
+
+    extern "C" __global__ void multiply_add(float a, float b, int rounds, float *sink)
+    {
+        float x[8];
+        for (int k = 0; k < 8; k++)
+            x[k] = threadIdx.x + k;
+        #pragma unroll 8
+        for (int i = 0; i < rounds; i++)
+            for (int k = 0; k < 8; k++)
+                x[k] = fmaf(x[k], a, b);
+        float sum = 0;
+        for (int k = 0; k < 8; k++)
+            sum += x[k];
+        if (sum == 0.12345f)
+            *sink = sum;
+    }
+
+    extern "C" __global__ void empty() {}
     """
 
     def __init__(self) -> None:
@@ -218,7 +347,8 @@ class Cuda:
         self.own = self.device.create_stream()
         self.timed = EventOptions(timing_enabled=True)
         arch = "".join(map(str, self.device.compute_capability))
-        self.kernel = Program(self.SPIN, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("spin")
+        self.compiled = lambda code: Program(code, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin")
+        self.kernel = self.compiled(self.SPIN).get_kernel("spin")
         self.spin(1e-3)  # loads the kernel
         self.device.sync()
 
@@ -238,11 +368,15 @@ class Cuda:
         """Takes every thread of every multiprocessor, in a stream of its own, so that no other kernel can begin."""
         from cuda.core import LaunchConfig, launch
 
+        blocks, threads = self.everywhere()
+        launch(self.own, LaunchConfig(grid=blocks, block=threads), self.kernel, np.int64(seconds * 1e9))
+
+    def everywhere(self) -> tuple[int, int]:
+        """(blocks, threads of each) that take every thread of every multiprocessor."""
         properties = self.device.properties
         threads = properties.max_threads_per_multiprocessor
         blocks = -(-threads // properties.max_threads_per_block)
-        config = LaunchConfig(grid=blocks * properties.multiprocessor_count, block=threads // blocks)
-        launch(self.own, config, self.kernel, np.int64(seconds * 1e9))
+        return blocks * properties.multiprocessor_count, threads // blocks
 
     def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
         """Seconds per call, one value per batch of calls that were all queued before the first of them ran.
@@ -289,17 +423,83 @@ class Cuda:
     def free_bytes(self) -> int:
         return machine.device_memory()[0][1]
 
-    def copy_bandwidth(self) -> float:
-        """Bytes read and written per second by a copy within the device's memory."""
-        size = min(COPY_BYTES, self.free_bytes() // 4)
-        source, target = (self.device.allocate(size, stream=self.stream) for _ in range(2))
-        source.fill(1, stream=self.stream)
-        source.copy_to(target, stream=self.stream)
-        times = self.device_times(lambda: source.copy_to(target, stream=self.stream), wall=1e-3)
-        return 2 * size / statistics.median(times)
+    def probe(self) -> Probe:
+        """In some 30 ms. Nothing of it stays: what comes from the device's pool of memory would stay in the pool."""
+        from cuda.bindings import driver
 
-    def cache_bytes(self) -> int | None:
-        return self.device.properties.l2_cache_size
+        def checked(answer: tuple[Any, ...]) -> Any:
+            error, *values = answer
+            if error:
+                raise Unmeasurable(error.name)
+            return values[0] if values else None
+
+        half = min(COPY_BYTES, self.free_bytes() // 4 // 2**20 * 2**20)
+        buffer = checked(driver.cuMemAlloc(2 * half))
+        source, target = int(buffer), int(buffer) + half
+        try:
+            checked(driver.cuMemsetD8Async(buffer, 0, 2 * half, self.stream.handle))
+            copy = self.fastest(lambda: checked(driver.cuMemcpyDtoDAsync(target, source, half, self.stream.handle)))
+            return Probe(
+                self.name,
+                2 * half / copy / 1e9 if copy else None,
+                self.device.properties.l2_cache_size,
+                self.cache_bandwidth(source, target),
+                self.arithmetic(target),
+                self.fastest(self.starter("empty", 1, 1), 50),
+            )
+        finally:
+            checked(driver.cuMemFree(buffer))
+
+    @cached_property
+    def work(self) -> Any:
+        return self.compiled(self.WORK)
+
+    def starter(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[[], None]:
+        """A function that starts a kernel of WORK."""
+        from cuda.core import LaunchConfig, launch
+
+        kernel, config = self.work.get_kernel(name), LaunchConfig(grid=blocks, block=threads)
+        return lambda: launch(self.stream, config, kernel, *arguments)
+
+    def fastest(self, call: Callable[[], Any], count: int = 1) -> float | None:
+        """Seconds of one of ``count`` calls that were all queued before the first of them ran, the fewest of PROBED
+        times; None if the host is too busy to queue them."""
+        busy, times = 1e-3, []
+        for _ in range(2 * PROBED):
+            self.spin(busy)
+            start = self.record()
+            for _ in range(count):
+                call()
+            stop = self.record()
+            queued = not start.is_done
+            stop.sync()
+            if queued:
+                times.append((stop - start) / 1e3 / count)
+            else:
+                busy *= 2
+            if len(times) == PROBED:
+                break
+        return min(times, default=None)
+
+    def cache_bandwidth(self, source: int, target: int) -> float | None:
+        """GB/s of reading vectors from the L2 cache again and again, or of copying them if that is more."""
+        n, stride = _part_of(self.device.properties.l2_cache_size)
+        blocks, threads = self.everywhere()
+        steps = 256
+        numbers = (np.uint64(source), np.uint64(target), np.uint32(n), np.uint32(steps), np.uint32(stride))
+        read, copy = (
+            self.fastest(self.starter("touch", blocks, threads, *numbers, np.int32(store))) for store in (0, 1)
+        )
+        moved = 16 * blocks * threads * steps / 1e9
+        return max(moved / read, 2 * moved / copy) if read and copy else None
+
+    def arithmetic(self, sink: int) -> float | None:
+        """Billions of multiplications and additions in float32 per second, without tensor cores."""
+        blocks, threads = self.everywhere()
+        rounds = 2048
+        numbers = (np.float32(0.5), np.float32(1), np.int32(rounds), np.uint64(sink))
+        took = self.fastest(self.starter("multiply_add", blocks, threads, *numbers))
+        return 2 * 8 * rounds * blocks * threads / took / 1e9 if took else None
 
 
 class OpenCl:
@@ -315,6 +515,43 @@ class OpenCl:
             x = x * 0.5f + 1;
         *sink = x;
     }
+    """
+    # As in Cuda. OpenCL C cannot pass by a cache, but the steps lead away from what is in a small one.
+    WORK = """
+    __kernel void touch(__global const float4 *source, __global float4 *target, const uint n, const uint steps,
+                        const uint stride, const int store)
+    {
+        uint id = get_global_id(0);
+        float4 sum = 0;
+        for (uint step = 0; step < steps; step += 4) {
+            uint i = (id + step * stride) & (n - 1), j = (i + stride) & (n - 1);
+            uint k = (j + stride) & (n - 1), l = (k + stride) & (n - 1);
+            float4 a = source[i], b = source[j], c = source[k], d = source[l];
+            if (store) {
+                target[i] = a;
+                target[j] = b;
+                target[k] = c;
+                target[l] = d;
+            } else
+                sum += a + b + c + d;
+        }
+        if (sum.x + sum.y + sum.z + sum.w == 0.12345f)
+            target[0] = sum;
+    }
+
+    __kernel void multiply_add(const float a, const float b, const int rounds, __global float *sink)
+    {
+        float4 x = (float)get_local_id(0), y = x + 1;
+        for (int i = 0; i < rounds; i += 8) {
+            #define ONCE x = mad(x, a, b); y = mad(y, a, b);
+            ONCE ONCE ONCE ONCE ONCE ONCE ONCE ONCE
+        }
+        x += y;
+        if (x.x + x.y + x.z + x.w == 0.12345f)
+            *sink = x.x;
+    }
+
+    __kernel void empty() {}
     """
 
     def __init__(self, queue: Any) -> None:
@@ -408,19 +645,68 @@ class OpenCl:
             return machine.device_memory()[0][1]
         return device.global_mem_size
 
-    def copy_bandwidth(self) -> float:
-        """Bytes read and written per second by a copy within the device's memory; on a CPU by all cores, as in Host,
-        because PoCL copies with a single core."""
+    def probe(self) -> Probe:
+        """On a CPU that of Host: PoCL copies with a single core."""
         import pyopencl as cl
 
         if self.queue.device.type & cl.device_type.CPU:
-            return Host().copy_bandwidth()
-        size = min(COPY_BYTES, self.queue.device.max_mem_alloc_size // 2)
-        source, target = (cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, size) for _ in range(2))
-        cl.enqueue_fill_buffer(self.queue, source, np.uint8(1), 0, size)
-        cl.enqueue_copy(self.queue, target, source)
-        times = self.device_times(lambda: cl.enqueue_copy(self.queue, target, source), wall=0.1)
-        return 2 * size / statistics.median(times)
+            return replace(Host().probe(), device=self.name)
+        return self.probe_kernels()
 
-    def cache_bytes(self) -> int | None:
+    def probe_kernels(self) -> Probe:
+        """Each kernel's time is that of its own event. Nothing stays of it."""
+        import pyopencl as cl
+
+        device, context = self.queue.device, self.queue.context
+        timed = cl.CommandQueue(context, device, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        work = cl.Program(context, self.WORK).build()
+        size = min(COPY_BYTES, device.max_mem_alloc_size // 2)
+        source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, size) for _ in range(2))
+        cl.enqueue_fill_buffer(timed, source, np.uint8(0), 0, size)
+
+        def fastest(start: Callable[..., Any], *arguments: Any) -> float:
+            times = []
+            for _ in range(PROBED):
+                event = start(timed, *arguments)
+                event.wait()
+                times.append((event.profile.end - event.profile.start) * 1e-9)
+            return min(times)
+
+        copy = fastest(cl.enqueue_copy, target, source)
+        n, stride = _part_of(min(self.cache_bytes(), size))
+        items, steps, rounds = 8 * 256 * device.max_compute_units, 256, 2048
+        places = ((items,), (256,), source, target, np.uint32(n), np.uint32(steps), np.uint32(stride))
+        read, both = (fastest(cl.Kernel(work, "touch"), *places, np.int32(store)) for store in (0, 1))
+        moved = 16 * items * steps / 1e9
+        numbers = ((items,), (256,), np.float32(0.5), np.float32(1), np.int32(rounds), target)
+        adding = fastest(cl.Kernel(work, "multiply_add"), *numbers)
+        source.release()
+        target.release()
+        return Probe(
+            self.name,
+            2 * size / copy / 1e9,
+            self.cache_bytes(),
+            max(moved / read, 2 * moved / both),
+            2 * 8 * rounds * items / adding / 1e9,
+            self.empty_kernel(cl.Kernel(work, "empty")),
+        )
+
+    def empty_kernel(self, kernel: Any) -> float | None:
+        """Seconds of one, as in device_times, the fewest of some; None if that is lost in the noise."""
+        count, busy, times = 50, 2e-3, []
+        for _ in range(PROBED):
+            short, long = (self._batch(n, lambda: kernel(self.queue, (1,), (1,)), busy) for n in (count, 2 * count))
+            if max(short[0], long[0]) < 0.9 * busy:
+                times.append((long[1] - short[1]) / count)
+        least = min(times, default=0)
+        return least if least > 0 else None
+
+    def cache_bytes(self) -> int:
+        """The last-level cache: of NVIDIA's GPUs, OpenCL names a smaller one, and CUDA does without a context."""
+        names = [gpu.name for gpu in machine.gpus()]
+        with contextlib.suppress(ImportError):
+            if self.name in names:
+                from cuda.core import Device
+
+                return Device(names.index(self.name)).properties.l2_cache_size
         return self.queue.device.global_mem_cache_size

@@ -24,7 +24,6 @@ from gpu_cookbook.run import family, rules
 from gpu_cookbook.scaling import Answer, Cost, Started
 
 START_LIMIT = 300  # seconds to import, start engines and compile before the first result
-PROBE_LIMIT = 120  # seconds
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
 MARKER = "---- The recipe begins here: what follows is its own output."
 LEFT_LIMIT = 10  # seconds that the processes of a recipe have to end after it
@@ -37,7 +36,6 @@ MESSAGES: dict[str, Any] = {
     "start": Size,
     "device": str,
     "result": Result,
-    "probe": Probe,
     "engine": Started,
     "answer": Answer,
     "cost": Cost | None,
@@ -61,14 +59,15 @@ def run(
     recipe: catalogue.Recipe,
     action: str,
     sizes: Sequence[Size],
-    probes: dict[str, Probe] | None = None,
     started: Callable[[catalogue.Recipe, Size], None] = lambda recipe, size: None,
+    probe: Probe | None = None,
 ) -> Iterator[Result]:
     """Yields one result per size as soon as it is known.
 
     If something ends the process early, the remaining sizes have failed, with the reason. If none remain, the last one
     has failed, because a recipe that crashes at its end is not safe to paste. ``action``: check or measure.
-    ``started`` is called when the work on a size begins.
+    ``started`` is called when the work on a size begins. ``probe``: taken for what the device can do, as in tests,
+    instead of measuring that before and after each size.
     """
     obstacle = machine.obstacle(recipe)
     if obstacle and not recipe.fault:
@@ -85,8 +84,7 @@ def run(
     if fault:
         yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
         return
-    wire = {kind: asdict(probe) for kind, probe in (probes or {}).items()}
-    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probes": wire}
+    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probe": probe and asdict(probe)}
     left = list(sizes)
     held: list[Result] = []  # until the process has ended: the last, and all of a check
     device = ending = None
@@ -161,25 +159,6 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
         cuda=".".join(map(str, nvidia.cuda)) if nvidia else None,
         versions=machine.versions(recipe.packages) if device else None,
     )
-
-
-def probe(recipes: Sequence[catalogue.Recipe]) -> dict[str, Probe]:
-    """What is measured on each kind of device (host, cuda, opencl) that these recipes run on here."""
-    runs_on = {recipe.runs_on for recipe in recipes if not machine.obstacle(recipe)}
-    kinds = ["host"]
-    if machine.gpus() and runs_on - {"CPU"}:
-        kinds.append("cuda")
-    if "OpenCL device" in runs_on:
-        kinds.append("opencl")
-    found: dict[str, Probe] = {}
-    for kind in kinds:
-        with Process({"action": "probe", "kind": kind}) as process:
-            for message in process.messages(PROBE_LIMIT, PROBE_LIMIT):
-                if "ending" in message:
-                    found.setdefault(kind, Probe(failed=message["ending"]))
-                else:
-                    found[kind] = message["probe"]
-    return found
 
 
 def _one_line(text: str) -> str:

@@ -1,13 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probes``; watch
-with ``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join
-with ``framework`` and ``address``; or probe with ``kind``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; watch with
+``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; or join with
+``framework`` and ``address``.
 
-Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; {"probe":
-{…}}; for watch {"imported": framework}; for watch and check {"manners": fault} if there is one; for scale
-{"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and
-{"behind": {…}}; {"ending": reason} if something other than a result failed; {"done": true} at the end.
+Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for watch
+{"imported": framework}; for watch and check {"manners": fault} if there is one; for scale {"engine": {…}},
+{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
+{"ending": reason} if something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -62,18 +62,12 @@ def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType
     return Host()
 
 
-def probe_of(device: Device, probes: Mapping[str, Probe]) -> Probe:
-    """What was measured on that device. Unmeasurable if the measurement failed."""
-    kind = {Cuda: "cuda", EveryGpu: "cuda", OpenCl: "opencl", Host: "host"}[type(device)]
-    if kind == "opencl" and "cuda" in probes and probes["cuda"].device == device.name:
-        kind = "cuda"  # the same GPU: OpenCL reports a smaller cache, CUDA the last-level one
-    probe = probes[kind]
-    if probe.failed:
-        raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {probe.failed}")
-    count = len(machine.gpus()) if isinstance(device, EveryGpu) else 1
-    cache = probe.cache_bytes and count * probe.cache_bytes
-    rate = probe.copy_bandwidth and count * probe.copy_bandwidth
-    return replace(probe, copy_bandwidth=rate, cache_bytes=cache)
+def probe(device: Device) -> Probe:
+    """What it can do at this moment, or why that could not be measured."""
+    try:
+        return device.probe()
+    except Exception as error:  # a full memory, for instance
+        return Probe(failed=_reason(error))
 
 
 def attempt(work: Callable[[], Outcome], blank: Outcome) -> Outcome:
@@ -89,12 +83,6 @@ def _reason(error: BaseException) -> str:
         return str(error)
     traceback.print_exc()
     return reason(error)
-
-
-def probe(kind: str) -> Probe:
-    makers: dict[str, Callable[[], Device]] = {"host": Host, "cuda": Cuda, "opencl": OpenCl.default}
-    device = makers[kind]()
-    return Probe(device.name, device.copy_bandwidth() / 1e9, device.cache_bytes())
 
 
 def check(job: Mapping[str, Any], say: Say) -> None:
@@ -142,7 +130,7 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
     recipe = catalogue.read(Path(job["path"]))
     workload = workload_for(recipe)
     sizes = list(map(_size, job["sizes"]))
-    probes = {kind: Probe(**each) for kind, each in (job["probes"] or {}).items()}
+    made_up = Probe(**job["probe"]) if job["probe"] else None
     memory_base = measure.device_memory_used() if machine.gpus() and recipe.runs_on != "CPU" else None
 
     with contextlib.ExitStack() as engine:
@@ -160,11 +148,15 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
             obstacle = measure.does_not_fit(workload, size, device)
             if obstacle:
                 return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
-            probe = probe_of(device, probes)
-            result = replace(blank(size), copy_bandwidth=probe.copy_bandwidth, cache_bytes=probe.cache_bytes)
+            result = blank(size)
             if size == sizes[0] and watched.seen:
                 result = replace(result, doubts={Metric.FIRST: watched.seen})
-            result = judged(measure.measure(module, workload, result, device, memory_base))
+            before = made_up or probe(device)
+            result = measure.measure(module, workload, result, device, memory_base)
+            best = before.better(made_up or probe(device))
+            if best.failed:
+                raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {best.failed}")
+            result = judged(result.beside(best))
             return replace(result, first=first) if size == sizes[0] and result.ok else result
 
         for size in workload.EDGE_SIZES:
@@ -289,9 +281,7 @@ def main() -> None:
                 pipe.write(json.dumps(message) + "\n")
 
         try:
-            if job["action"] == "probe":
-                say(probe=asdict(probe(job["kind"])))
-            elif job["action"] == "watch":
+            if job["action"] == "watch":
                 watch(job, say)
             elif job["action"] == "scale":
                 scale(job, say)

@@ -32,8 +32,12 @@ class Conditions:
     copy_bandwidth_gb_per_s: float | None
     cache_bytes: int | None
     versions: dict[str, str] = field(default_factory=dict)  # of every framework installed, by its module
-    doubts: dict[str, str] = field(default_factory=dict)  # see Result.doubts; older lines have none
-    date: str | None = None  # asv's files have only that of the newest result of a benchmark; older lines have none
+    # Lines from before these were stored have none of them.
+    doubts: dict[str, str] = field(default_factory=dict)  # see Result.doubts
+    date: str | None = None  # asv's files have only that of the newest result of a benchmark
+    cache_bandwidth_gb_per_s: float | None = None
+    arithmetic_g_per_s: float | None = None
+    empty_kernel_s: float | None = None
 
     def apply(self, result: Result) -> Result:
         """The result with its conditions; if it has no metrics, with the reason."""
@@ -49,6 +53,9 @@ class Conditions:
             math=self.math,
             copy_bandwidth=self.copy_bandwidth_gb_per_s,
             cache_bytes=self.cache_bytes,
+            cache_bandwidth=self.cache_bandwidth_gb_per_s,
+            arithmetic=self.arithmetic_g_per_s,
+            empty_kernel=self.empty_kernel_s,
             versions=", ".join(dict.fromkeys(versions)),
             doubts={Metric(name): doubt for name, doubt in self.doubts.items()},
         )
@@ -68,6 +75,9 @@ def record(folder: Path, result: Result) -> int:
             clock=machine.clock() if machine.is_gpu(result.device) else None,
             copy_bandwidth_gb_per_s=result.copy_bandwidth,
             cache_bytes=result.cache_bytes,
+            cache_bandwidth_gb_per_s=result.cache_bandwidth,
+            arithmetic_g_per_s=result.arithmetic,
+            empty_kernel_s=result.empty_kernel,
             versions=installed_versions() if result.device else {},
             doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
             date=time.strftime("%Y-%m-%d", time.gmtime()),

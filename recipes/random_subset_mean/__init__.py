@@ -102,9 +102,21 @@ def bytes_moved(size):
 
 
 def operations(size):
-    """Two additions for each element of the subset; how many make a sample is the generator's own."""
+    """At least two for each element of the subset: one that makes the sample, and one that adds it; one can be added to
+    all of them at the end. How many more make a sample is the generator's own."""
     rows, columns = shape(size)
     return 2 * ((rows + 1) // 2) * ((columns + 1) // 2)
+
+
+def shared_operations(size):
+    """At least, for the recipes that average the shared samples: 24 that make a sample, and one that adds it.
+
+    A block of Philox4x32-10 makes two samples of the subset, from all of its four words. A round of it is two products
+    of 64 bits and four exclusive ors (Salmon et al.). Rows and columns may share the first two, in which the half of
+    the counter that is the row's does not meet the pair's yet; the other eight are 48 operations. What makes normals
+    of the words, logarithms and sines, is not counted.
+    """
+    return 25 * (operations(size) // 2)
 
 
 def footprint(size):
