@@ -35,7 +35,7 @@ def main():
         ours = sample(calls.there_and_back, calls.turn)
         added["transfer"].append(median(ours) - median(transfer(module, calls.now.arguments, len(ours))))
     for metric, seconds in added.items():
-        print(f"{metric}: the harness adds {1e9 * median(seconds):.0f} ns to a call")
+        print(f"{metric}: the harness adds {round(1e9 * median(seconds))} ns to a call")
     print(f"Medians of {taken:,} calls each, and of as many in a bare loop.")
 
 
