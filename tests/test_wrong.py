@@ -359,7 +359,8 @@ class OneStep:
         return getattr(numpy_recipe(), name)
 
 
-def test_transfer_is_the_time_of_round_trip_where_there_is_one():
+def test_transfer_is_the_time_of_round_trip_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(measure, "TAKES", 1)  # however busy this machine is
     calls = []
     module = OneStep(lambda a, b: calls.append(1) or a * b)
     assert check.check_size(module, multiply, 100, Host()) is None
