@@ -39,9 +39,9 @@ OWN_KERNEL = re.compile(
     r"|_compile_kernel|torch\.compile|vectorize"
 )
 ON_GPU = ("NVIDIA GPU", "every NVIDIA GPU", "NVIDIA GPU or CPU")
-# The names of kernels of cuBLAS, CUB, cuRAND, PyTorch and CuPy. No kernel of a recipe has such a name.
+# The names of kernels of cuBLAS, CUB, cuRAND, PyTorch, CuPy and PyCUDA. No kernel of a recipe has such a name.
 LIBRARIES = re.compile(
-    r"\b(at|c10|cub|thrust|at_cuda_detail)::|\bcupy_|cublas|cutlass|gemm|gemv|xmma|splitKreduce|curand|generate_seed"
+    r"\b(at|c10|cub|thrust|at_cuda_detail)::|\bcupy_|cublas|cutlass|gemm|gemv|xmma|splitKreduce|curand|generate_seed|\breduce_kernel_stage"
 )
 PREFIX = "========="
 # What the tools say besides faults. "Program hit": an error code of the CUDA interface, which frameworks provoke.
