@@ -411,17 +411,17 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
 
 def completed(results: Iterable[Result]) -> list[Result]:
     """The results with their speedups over NumPy in the same environment, and the size from which each technique is
-    faster than NumPy."""
+    faster than NumPy. A doubtful time gives no speedup."""
     results = list(results)
     numpy = {
         (each.workload, each.environment, each.size): base
         for each in results
-        if each.is_numpy and (base := each.value(Metric.RESIDENT)) is not None
+        if each.is_numpy and (base := each.value(Metric.RESIDENT)) is not None and not each.doubt(Metric.RESIDENT)
     }
     found = []
     for each in results:
         base = numpy.get((each.workload, each.environment, each.size))
-        times = {metric: each.value(metric) for metric in AGAINST_NUMPY}
+        times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not each.doubt(metric)}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups))
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}

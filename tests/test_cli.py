@@ -221,11 +221,14 @@ def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared
 
 
 def test_compare_gives_speedups_over_numpy(compared):
-    base = {row["size"]: row["resident_s"] for row in compared if row["technique"] == "numpy"}
+    """Unless this machine is so busy that one of the two times is doubtful."""
+    numpy = {row["size"]: row for row in compared if row["technique"] == "numpy"}
     for row in compared:
-        if row["status"] == "ok":
-            assert row["speedup_resident_x"] == pytest.approx(base[row["size"]] / row["resident_s"])
-            assert row["speedup_transfer_x"] == pytest.approx(base[row["size"]] / row["transfer_s"])
+        for metric in ("resident", "transfer") if row["status"] == "ok" else ():
+            base = numpy[row["size"]]
+            doubtful = "resident_doubt" in base or f"{metric}_doubt" in row
+            ratio = None if doubtful else pytest.approx(base["resident_s"] / row[f"{metric}_s"])
+            assert row.get(f"speedup_{metric}_x") == ratio
 
 
 def test_a_busy_machine_is_named():

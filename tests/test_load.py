@@ -12,7 +12,7 @@ from conftest import invoked, until
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.change import change
-from gpu_cookbook.results import Metric, Result, Status, Timing, ranks, record
+from gpu_cookbook.results import Metric, Result, Status, Timing, completed, ranks, record
 from gpu_cookbook.run import load, measure, ways
 from gpu_cookbook.run.device import Cuda, Host, Unmeasurable
 
@@ -173,6 +173,14 @@ def test_a_lane_with_a_doubtful_value_has_no_best():
     doubtful = replace(slow, doubts={Metric.RESIDENT: BUSY})
     assert ranks([fast, doubtful], Metric.RESIDENT) == {}
     assert ranks([fast, replace(slow, doubts={Metric.TRANSFER: BUSY})], Metric.RESIDENT) == {"cupy": "best"}
+
+
+def test_a_doubtful_time_gives_no_speedup():
+    numpy, torch = made("numpy", 4e-5), made("torch", 2e-5)
+    doubts = {Metric.RESIDENT: BUSY}
+    assert [each.speedups for each in completed([numpy, torch])] == [{Metric.RESIDENT: 1.0}, {Metric.RESIDENT: 2.0}]
+    for pair in ([replace(numpy, doubts=doubts), torch], [numpy, replace(torch, doubts=doubts)]):
+        assert completed(pair)[1].speedups == {} and completed(pair)[1].crossings == {}
 
 
 def test_tables_and_records_show_it():

@@ -47,7 +47,7 @@ LEGEND = {  # sign: what it means
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
 }
-RATIOS = "× NumPy: NumPy's resident time divided by resident, and by transfer."
+RATIOS = "× NumPy: NumPy's resident time divided by resident, and by transfer, unless one of the two is doubtful."
 ARITHMETIC = "Gop/s: billions of operations per second, if arithmetic, not memory, takes the time."
 CROSSING = (
     "wins from: the size from which it is faster than NumPy, resident / with transfer; ≈ is estimated between two "
