@@ -1,5 +1,6 @@
 """What was measured is never lost at the end, and what is needed then is tried before anything is measured."""
 
+import functools
 import io
 import json
 import os
@@ -197,7 +198,7 @@ def filled(monkeypatch):
     """The folder for temporary files is full after so many processes."""
     (folder := Path(family.home(), "filled")).mkdir()
     monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
-    monkeypatch.setattr(runner, "probe", lambda recipes: {"host": Probe("made up", 1e3, 2**20)})
+    monkeypatch.setattr(runner, "run", functools.partial(runner.run, probe=Probe("made up", 1e3, 2**20)))
     monkeypatch.setattr(cli, "warn_of_others", lambda: None)
     monkeypatch.setattr(family, "home", lambda: str(folder))
     enter = runner.Process.__enter__

@@ -1,8 +1,8 @@
 """Mean of every other row and column, plus one, in PyCUDA: its ReductionKernel, which makes the kernels of two
 expressions.
 
-PyCUDA adds the last values of a block without synchronising its warp, whose threads need not run in step on GPUs since
-Volta: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
+PyCUDA adds the last values of a block without synchronising its warp, although since Volta the threads of a warp need
+not run in step: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
