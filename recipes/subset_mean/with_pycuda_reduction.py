@@ -2,7 +2,7 @@
 expressions.
 
 PyCUDA adds the last values of a block without synchronising its warp, although since Volta the threads of a warp need
-not run in step: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
+not run in step. NVIDIA's racecheck warns of that, but no result of this recipe was wrong in any of our checks.
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
