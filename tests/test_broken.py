@@ -131,6 +131,7 @@ def test_check_gives_each_a_failed_result_and_checks_the_others(broken):
     assert "failed at 0: " in cookbook(broken, "check", "raising", code=1)[0]
 
 
+@pytest.mark.slow
 def test_compare_measures_the_others_and_stores_them(broken):
     names = ("multiply", "increment", *WORKLOADS)
     out, _ = cookbook(broken, "compare", *names, "--format", "json", "-s", "1000", code=1)

@@ -17,8 +17,12 @@ from gpu_cookbook.run.worker import Loader
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}
-QUICK = ("numpy", "pyopencl")  # techniques whose complete check is not left to the slow tests
 EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
+
+
+def is_quick(recipe):
+    """Its complete check is not left to the slow tests."""
+    return recipe.technique == "numpy" or (recipe.workload, recipe.technique) == ("multiply", "pyopencl")
 
 
 def module_of(recipe):
@@ -46,7 +50,7 @@ def test_a_tuned_recipe_is_short_enough_to_be_pasted():
     assert long == ["torch_distributed_tuned"]
 
 
-@pytest.mark.parametrize("recipe", recipes(slow=lambda recipe: recipe.technique not in QUICK))
+@pytest.mark.parametrize("recipe", recipes(slow=lambda recipe: not is_quick(recipe)))
 def test_right_at_edge_sizes_layouts_and_values(recipe):
     sizes = list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
     results = list(runner.run(recipe, "check", sizes))
