@@ -1,14 +1,14 @@
 """Mean of every other row and column, plus one, in PyCUDA: its ReductionKernel, which makes the kernels of two
 expressions.
 
-PyCUDA adds the last values of a block without synchronising its warp, whose threads need not run in step on GPUs since
-Volta: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
-
 Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 Follows: https://documen.tician.de/pycuda/array.html#module-pycuda.reduction
+
+PyCUDA adds the last values of a block without synchronising its warp, whose threads need not run in step on GPUs since
+Volta: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
 """
 
 import numpy as np
