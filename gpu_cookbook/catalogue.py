@@ -27,12 +27,7 @@ WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
     *("bytes_moved", "operations", "footprint"),
 )
-UNREADABLE = (
-    SyntaxError,
-    ValueError,
-    RecursionError,
-    MemoryError,
-)  # what parsing raises; the last two: too deep a nest
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
 
 
 class UnknownName(ValueError):

@@ -374,7 +374,7 @@ def compare(
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
         total = sum(len(left) for _, left in comparison.left)
-        task = bar.add_task("measuring the copy bandwidth", total=total)
+        task = bar.add_task("starting", total=total)
 
         def started(recipe: catalogue.Recipe, size: Size) -> None:
             label = catalogue.workload_module(recipe.workload).label(size)
@@ -386,7 +386,7 @@ def compare(
     try:
         text = written(completed(results), form, Console(width=PIPE_WIDTH, color_system=None) if output else console())
     except Exception as error:  # nothing that goes wrong in a table or a chart may cost what took minutes to measure
-        unwritten = f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead."
+        unwritten = cannot_show(form, error)
         text = format.as_json([record(each) for each in results])
     if output:
         try:
@@ -609,7 +609,7 @@ def scale(
         rows = scaling.completed(scaling.judged(rows))
         text = table_text(scaling_tables.build_tables(rows), form)
     except Exception as error:  # as in compare
-        say(f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead.")
+        say(cannot_show(form, error))
         text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
     deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
@@ -698,6 +698,10 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
 
 def cannot_write(path: Path, error: OSError) -> str:
     return f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
+
+
+def cannot_show(form: TableFormat, error: Exception) -> str:
+    return f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead."
 
 
 def require_folder() -> None:

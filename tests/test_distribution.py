@@ -1,5 +1,8 @@
 """random_subset_mean's samples: what is not normal, or not independent, is found, and right samples are not."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -195,6 +198,14 @@ def test_the_shared_samples_are_accepted():
 )
 def test_other_samples_are_rejected(wrong):
     assert "instead of" in others(wrong)
+
+
+def test_the_stored_means_follow_from_the_definition():
+    row_sum = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "means.py"))["row_sum"]
+    sums = [row_sum(row, 4_000, 0) for row in range(0, 4_000, 2)]
+    assert 11 + sum(sums) / 2_000**2 == pytest.approx(WORKLOAD.MEANS[4_000, 4_000], rel=1e-12)
+    subset = WORKLOAD.samples(33, 258, 2**32 + 7)[::2, ::2]
+    assert [row_sum(row, 258, 2**32 + 7) for row in range(0, 33, 2)] == pytest.approx((subset - 10).sum(axis=1))
 
 
 # ---- As a whole recipe.

@@ -16,8 +16,10 @@ from scaling import keep, row
 from test_store import add, result
 
 from gpu_cookbook import cli, words
+from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.render.tables import measured
 from gpu_cookbook.results import FirstResult, Metric, Timing
+from gpu_cookbook.scaling import Cost
 from gpu_cookbook.store import asv_files, conditions, door, scaling
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +30,6 @@ BAD = (
     *([], {}, [[]], [None], ["x"], {"x": 1}, [1e-5] * 1000, {"x": {"x": [{"x": []}]}}),
 )
 SEVERAL = int(os.environ.get("EXAMPLES", "200"))  # changes that the slow tests try; 0: all that there are
-
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]")  # by a terminal
 
 
@@ -135,7 +136,7 @@ def test_a_line_of_conditions_that_was_changed_anywhere_costs_at_most_itself(two
 def test_a_line_of_scale_that_was_changed_anywhere_costs_at_most_itself(clone, few):
     folder, commit = clone / "benchmarks/results", git(clone, "rev-parse", "HEAD")
     empty = row(mode="empty", workers=2)
-    rows = [row(), row(workers=2, mode="weak"), replace(empty, cost=scaling_cost())]
+    rows = [row(), row(workers=2, mode="weak"), replace(empty, cost=Cost(1e-3, 1e-6, 1e-9))]
     keep(folder, "m", rows, commit)
     path = folder / scaling.FILE
     line = path.read_text()
@@ -148,21 +149,9 @@ def test_a_line_of_scale_that_was_changed_anywhere_costs_at_most_itself(clone, f
         assert all("scale.jsonl, line 1: " in complaint for complaint in complaints), (at, value)
         refused += len(complaints)
         for form in cli.TableFormat:
-            text = cli.table_text(cli_tables(found), form)
+            text = cli.table_text(scaling_tables.build_tables(found), form)
             assert not OBEYED.search(text) and (form != "html" or "<script" not in text)
     assert refused > few / 2
-
-
-def scaling_cost():
-    from gpu_cookbook.scaling import Cost
-
-    return Cost(1e-3, 1e-6, 1e-9)
-
-
-def cli_tables(rows):
-    from gpu_cookbook.render import scaling_tables
-
-    return scaling_tables.build_tables(rows)
 
 
 @pytest.mark.parametrize("kind", ["limits", "machine", "benchmarks"])

@@ -17,6 +17,7 @@ from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import change, charts, html_page, scaling_charts, tables, text
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.results import Metric, Origin, Probe, Result, Status, record
+from gpu_cookbook.scaling import completed, judged
 from gpu_cookbook.words import csv_cell, markdown, plain, substitute
 
 HOSTILE = (
@@ -126,7 +127,8 @@ def test_no_text_of_a_result_is_obeyed_in_a_page_with_charts(name, values):
         results = results_with(name, value)
         is_harmless_html(html_page.comparison(results, [("Processor", plain(value))]))
         for chart in (charts.share_of_limit(results), charts.roofline(results)):
-            assert chart is None or is_harmless_html(html_page.figure(chart)) is None
+            if chart:
+                is_harmless_html(html_page.figure(chart))
 
 
 @pytest.mark.parametrize("name", ["framework", "engine", "reason", "environment"])
@@ -212,11 +214,5 @@ def test_signs_that_an_encoding_lacks_are_written_as_words():
 def test_the_charts_of_scale_take_any_text():
     for value in (HOSTILE[0], "".join(HOSTILE[:-1])):
         rows = [row(workers=n, time_s=1 / n, framework=value, engine=value) for n in (1, 2)]
-        drawn = scaling_charts.scaling(cli_completed(rows), "core", "strong")
+        drawn = scaling_charts.scaling(completed(judged(rows)), "core", "strong")
         is_harmless_html(html_page.figure(drawn))
-
-
-def cli_completed(rows):
-    from gpu_cookbook.scaling import completed, judged
-
-    return completed(judged(rows))

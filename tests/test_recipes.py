@@ -38,6 +38,11 @@ def compute(recipe, inputs):
     return download(result)
 
 
+def test_every_recipe_and_every_workload_can_be_used():
+    """The other tests would not notice one that cannot: they leave it out, as the commands do."""
+    assert catalogue.faults() == []
+
+
 def test_an_idiomatic_recipe_names_the_page_that_it_follows():
     idiomatic = [recipe for recipe in catalogue.recipes() if recipe.lane == "idiomatic"]
     assert [recipe.path for recipe in idiomatic if not (recipe.follows or "").startswith("https://")] == []

@@ -27,11 +27,9 @@ def fault_of(folder, text, head=HEAD):
     return rules.fault(catalogue.read(path))
 
 
-@pytest.mark.parametrize(
-    "name", [each for each in catalogue.recipes()], ids=lambda each: f"{each.workload}-{each.technique}"
-)
-def test_every_recipe_keeps_the_rules(name):
-    assert rules.fault(name) is None
+@pytest.mark.parametrize("each", catalogue.recipes(), ids=lambda each: f"{each.workload}-{each.technique}")
+def test_every_recipe_keeps_the_rules(each):
+    assert rules.fault(each) is None
 
 
 @pytest.mark.parametrize("action", ["check", "measure"])

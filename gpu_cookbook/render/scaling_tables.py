@@ -85,10 +85,10 @@ def words(row: Row) -> tuple[str, ...]:
 
 
 def remark(row: Row) -> str:
-    """Why the row failed, or how many workers it lost, and whether nothing is known about its mean."""
+    """Why the row failed, or how many workers it lost, and whether its mean was compared with no reference."""
     if not row.ok:
         return row.reason or ""
-    lost = f"{row.lost} worker{'s' * ((row.lost or 0) > 1)} lost" if row.lost else ""
+    lost = f"{row.lost} worker{'s' * (row.lost > 1)} lost" if row.lost else ""
     return "; ".join(filter(None, (lost, "mean not compared with a reference" if row.uncompared else "")))
 
 

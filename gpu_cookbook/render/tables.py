@@ -42,7 +42,7 @@ LEGEND = {  # sign: what it means
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
     format.DOUBT: "? is doubtful: something disturbed the measurement, or two ways of taking the device's time "
-    "disagree. A lane with such a value is not ranked; what was seen is below the workload's last table.",
+    "disagree. A lane with such a value is not ranked; the reasons are below the workload's last table.",
     format.STALE: "† is stale: the recipe, its workload or its kernel has changed or was removed since.",
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",

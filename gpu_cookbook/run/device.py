@@ -201,7 +201,7 @@ class Host:
         size = min(wanted, machine.host_memory_free() // 8) // (2 * PARTS * self.cores)  # of a block
         blocks = _memory(2 * PARTS * self.cores * size).reshape(self.cores, PARTS, 2, size)
         with ThreadPoolExecutor(self.cores) as pool:
-            list(pool.map(lambda mine: mine.fill(1), blocks))  # a page of memory is where it is first written from
+            list(pool.map(lambda mine: mine.fill(1), blocks))  # a page lies near the core that first writes it
             times = []
             for part in COPIES * [*range(PARTS)]:
                 start = time.perf_counter()
@@ -220,7 +220,7 @@ class Host:
 
     def arithmetic(self) -> float | None:
         """Billions of multiplications and additions in float32 per second in short products, which a library computes
-        on one core, times the number of cores: no more are done at once. None if NumPy's is no fast one."""
+        on one core, times the number of cores: no more are done at once. None if NumPy's library is slow."""
         a, b = np.ones((8, 64, 64), np.float32), np.ones((64, 64), np.float32)
         product = np.empty_like(a)
         rate = 2 * 64 * a.size / _fastest(lambda: np.matmul(a, b, out=product)) / 1e9

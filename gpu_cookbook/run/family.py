@@ -1,4 +1,4 @@
-"""A recipe's process and all that it starts, which nothing of ours may leave behind: neither a process nor a folder.
+"""Ends a recipe's process and all that it has started, so that no process and no folder of ours stays behind.
 
 ``python -m gpu_cookbook.run.family`` waits until its standard input ends, as it does however gpu-cookbook ends, by
 kill -9 as well. Then it ends what is left, and deletes the folder whose name it has printed at its start.

@@ -14,8 +14,8 @@ import pynvml
 from gpu_cookbook import machine
 from gpu_cookbook.run import family
 
-# What others may use: less than half a core, or than this part of all that the recipe may use. Time on a CPU is counted
-# in ticks of 10 ms, so a metric of 0.3 s cannot show less than some percent of a core.
+# Other programs disturb if they use more than half a core, and more than this part of the cores that the recipe may
+# use. Linux counts CPU time in ticks of 10 ms, so a metric of 0.3 s cannot show less than some percent of a core.
 CORES, SHARE = 0.5, 0.05
 PERCENT = 5  # of a GPU's time that another process has, in one of the driver's samples
 SLOWED = 0.01  # of the time during which the clock was held down
@@ -29,7 +29,7 @@ REASONS = {  # NVML's counters of nanoseconds: why the clock was held down
 
 @dataclass
 class Watched:
-    """What was seen, in one line; None if nothing."""
+    """What disturbed the measurement, in one line; None if nothing did."""
 
     seen: str | None = None
 
@@ -60,7 +60,7 @@ def watched() -> Iterator[Watched]:
 
 
 def disturbance(before: State, after: State) -> str | None:
-    """What the counters say, in one line, or None."""
+    """What disturbed the time between two states, in one line, or None."""
     elapsed = after.time - before.time
     cores = len(os.sched_getaffinity(0))
     others = ((after.busy - before.busy) - (after.own - before.own)) / elapsed
@@ -112,8 +112,8 @@ def gpu_slowed() -> dict[str, float]:
 
 
 def others_on_gpus(since: int) -> str | None:
-    """Which other process has computed on a GPU since then (microseconds), in one line, or None. In a container whose
-    numbers of processes are its own, the driver's are unknown: then nobody can be told apart."""
+    """Which other process has computed on a GPU since that moment (in microseconds since 1970), in one line, or None.
+    None also in a container that numbers its processes by itself: the driver's numbers mean nothing there."""
     mine = {process.pid for process in _family()}
     for samples in _of_each_gpu(lambda handle: pynvml.nvmlDeviceGetProcessUtilization(handle, since)):
         if not any(each.pid in mine for each in samples):

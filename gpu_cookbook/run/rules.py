@@ -102,33 +102,12 @@ SPECIAL = {  # names with two underscores that show nothing of what is around
     "__dlpack_device__", "__doc__", "__enter__", "__exit__", "__file__", "__init__", "__len__", "__name__",
     "__post_init__", "__qualname__", "__slots__", "__version__",
 }  # fmt: skip
-# Modules that frameworks import for themselves, and that could be taken from there.
+# Modules that frameworks import for themselves, and that could be taken from there. (No recipe needs torch.signal.)
 BEHIND = {
-    "atexit",
-    "builtins",
-    "ctypes",
-    "ctypeslib",
-    "faulthandler",
-    "gc",
-    "importlib",
-    "inspect",
-    "io",
-    "os",
-    "pickle",
-    "pkgutil",
-    "posix",
-    "resource",
-    "runpy",
-    "shutil",
-    "signal",
-    "socket",
-    "subprocess",
-    "sys",
-    "threading",
-    "time",
-    "traceback",
-    "tracemalloc",
-}  # fmt: skip - torch.signal is no loss
+    "atexit", "builtins", "ctypes", "ctypeslib", "faulthandler", "gc", "importlib", "inspect", "io", "os", "pickle",
+    "pkgutil", "posix", "resource", "runpy", "shutil", "signal", "socket", "subprocess", "sys", "threading", "time",
+    "traceback", "tracemalloc",
+}  # fmt: skip
 
 
 class Broken(Exception):

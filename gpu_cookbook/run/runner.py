@@ -126,15 +126,15 @@ def run(
 
 
 def watch(recipe: catalogue.Recipe, limit: float) -> tuple[str | None, str | None]:
-    """(what the recipe leaves behind or changes, how its process ended early), each in one line, or None. The second is
-    no verdict: what ends every process of the recipe costs the results in which it does so."""
+    """(what the recipe leaves behind or changes, how its process ended early), each in one line, or None. The second
+    does not reject all results: what ends every process of the recipe is seen again while they are measured."""
     fault = ending = None
     with Process({"action": "watch", "path": str(recipe.path)}) as process:
         for message in process.messages(START_LIMIT, limit):
             fault = fault or message.get("manners")
             ending = ending or message.get("ending")
         if process.timed_out:
-            fault = ending  # it would again
+            fault = ending  # it would time out again
         elif not ending:
             fault = fault or process.left() or process.said()
     return fault, ending

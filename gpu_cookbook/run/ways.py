@@ -9,8 +9,8 @@ from typing import Any
 
 from gpu_cookbook.run.device import Cuda, Unmeasurable
 
-# Ways agree within this part of the device time, or within these seconds. A kernel in a graph begins sooner after the
-# one before it than a kernel in a stream does, by 0.7 to 0.9 µs on an H200: so much more for each of a call's kernels.
+# Two ways agree within this part of the device time, or within these seconds. A kernel in a graph begins sooner after
+# the one before it than a kernel in a stream does, by 0.7 to 0.9 µs on an H200: up to SOONER less for each kernel.
 APART, AT_LEAST, SOONER = 0.05, 5e-7, 1e-6
 CALLS = 20  # in a graph
 Launch = Callable[[], Any]
@@ -18,14 +18,14 @@ Launch = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Way:
-    """The seconds of a call, and by how many of them they may be less than those of the first way."""
+    """The seconds of a call taken in one way, and by how many seconds they may be less than by events."""
 
     seconds: float
     less: float = 0.0
 
 
 def others(device: Cuda, framework: str, call: Launch, wall: float) -> dict[str, Way]:
-    """The ways that there are. ``wall``: seconds of one synchronised call."""
+    """{what it is called: the way} of those that work here. ``wall``: seconds of one synchronised call."""
     found = {}
     with contextlib.suppress(Unmeasurable):
         found["by the host's clock"] = Way(statistics.median(device.host_times(call, wall)))

@@ -48,8 +48,8 @@ Outcome = TypeVar("Outcome", Result, scaling.Answer)
 
 
 def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType) -> Device:
-    """The device that the recipe computes on: where its result is, whatever its head says. A result that is only a
-    number says nothing."""
+    """The device that the recipe computes on: where its result is, whatever its docstring says. That alone counts
+    if the result is only a number."""
     if recipe.runs_on == "every NVIDIA GPU":
         return EveryGpu()
     upload, function, wait, _ = steps(module, workload)

@@ -117,7 +117,7 @@ class Store:
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe)) or old
             if result := parts.result(key, known, environment):
-                # asv run does not check whether the device can be that fast: refuse here what compare refuses.
+                # A file may hold what compare would have refused. (Of asv run, what the device could do is not known.)
                 day = parts.under(known)
                 date = day.date if day and day.date else origin.date
                 results.append(judged(replace(result, origin=replace(origin, stale=stale, date=date))))

@@ -52,8 +52,8 @@ def tolerance(expected, a, b, factors=0):
     - Numbers below 2**-126 have fewer digits: 2**-149 more for each term.
 
     TF32 and float16 round both factors to 2**-11, which leaves an error of 5,000 unit √K (its standard deviation), and
-    bfloat16 eight times that: more than 16 unit K in some of a few hundred elements, for every K below 100,000. What
-    such a rounding costs at any K, exact_inputs() tells.
+    bfloat16 eight times that: more than 16 unit K in some of a few hundred elements, for every K below 100,000.
+    exact_inputs() finds such a rounding at any K.
 
     ``factors``: that both factors may be rounded to within this part of their values, as the recipe declares: eight
     times the square root of the sum of the squares of the terms, of which one standard deviation is 0.6.

@@ -5,7 +5,7 @@ import numpy as np
 SIZES = (4_000, 10_000, 40_000)
 EDGE_SIZES = (
     *((0, 0), (1, 1), (1, 2), (15, 17), (16, 16), (257, 1), (1, 257), (333, 1_000), (100_003, 1)),
-    (2_053, 2_051),  # more than 2**20 numbers to add: a float32 sum from some size on shows
+    (2_053, 2_051),  # more than 2**20 numbers to add, to find recipes that add large arrays in float32
     (1, 100_003),
 )
 TIME_LIMIT = 300  # seconds per result

@@ -7,8 +7,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 Follows: https://documen.tician.de/pycuda/array.html#module-pycuda.reduction
 
-PyCUDA adds the last values of a block without synchronising its warp, although since Volta the threads of a warp need
-not run in step: compute-sanitizer's racecheck warns of that. No result of this recipe was wrong in any of our checks.
+PyCUDA adds the last values of a block without synchronising its warp, whose threads need not run in step on GPUs since
+Volta: compute-sanitizer's racecheck warns of it. No result of this recipe was wrong in any of our checks.
 """
 
 import numpy as np
