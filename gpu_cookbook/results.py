@@ -11,7 +11,7 @@ from statistics import quantiles
 from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.words import plain
+from gpu_cookbook.words import make_plain, plain
 
 NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
 # Half of a copy's traffic is reads; reading alone reached 1.08 of a copy's bandwidth on an H200 (subset_mean, PyCUDA).
@@ -102,13 +102,6 @@ class Timing:
     def noisy(self) -> bool:
         """Whether the samples spread too widely. False if no spread is known."""
         return self.quartiles is not None and self.quartiles[1] - self.quartiles[0] > NOISY * self.median
-
-
-def make_plain(made: Any) -> None:
-    """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
-    for name, value in vars(made).items():
-        if type(value) is str:  # not a Status
-            object.__setattr__(made, name, plain(value))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Origin, Status, Timing, grouped, make_plain, named
+from gpu_cookbook.results import Origin, Status, Timing, grouped, named
+from gpu_cookbook.words import make_plain
 
 WORKLOAD = "random_subset_mean"
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own

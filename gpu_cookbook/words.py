@@ -4,6 +4,7 @@ calls its parts), and each format escapes it once more for itself: html.escape, 
 
 import codecs
 import re
+from typing import Any
 
 SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"  # the tables' own; all others are made visible
 MOST = 2_000  # characters: nothing that a person reads in a table is longer
@@ -27,6 +28,13 @@ def plain(text: str) -> str:
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() or sign in SPACES else _visible(sign) for sign in text[:MOST])
     return text if len(text) <= MOST else f"{text[: MOST - 1]}…"
+
+
+def make_plain(made: Any) -> None:
+    """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
+    for name, value in vars(made).items():
+        if type(value) is str:  # not a Status
+            object.__setattr__(made, name, plain(value))
 
 
 def _visible(sign: str) -> str:

@@ -191,6 +191,28 @@ def test_an_interrupt_keeps_the_last_result(monkeypatch, unwatched):
         next(results)
 
 
+FORGED = {
+    "a size that nobody asked for": [{"start": (1,)}],
+    "a message of another action": [{"cost": None}],
+    "a result that was told before": 2 * [{"result": Result.of(recipe("crash"), 255, Status.OK)}],
+}
+
+
+@pytest.mark.parametrize("messages", FORGED.values(), ids=FORGED)
+def test_what_no_worker_says_is_garbage(messages, monkeypatch, unwatched):
+    monkeypatch.setattr(runner.Process, "messages", lambda *_: iter(messages))
+    *_, last = runner.run(recipe("crash"), "measure", [255, 256])
+    assert last.status == Status.FAILED and runner.GARBAGE in last.reason
+
+
+def test_a_result_belongs_to_the_recipe_that_runs(monkeypatch, unwatched):
+    other = replace(Result.of(recipe("crash"), 255, Status.OK), workload="none", technique="none", lane="tuned")
+    messages = [{"device": "CPU"}, {"result": other}]
+    monkeypatch.setattr(runner.Process, "messages", lambda *_: iter(messages))
+    (result,) = runner.run(recipe("crash"), "measure", [255])
+    assert (result.workload, result.technique, result.lane) == ("multiply", "crash", "idiomatic")
+
+
 def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
     monkeypatch.setenv("CHILD", str(tmp_path / "child"))
     (result,) = runner.run(recipe("dies"), "check", [255])

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from gpu_cookbook import machine
 from gpu_cookbook.doctor.facts import Facts, Framework, Probe, gather
-from gpu_cookbook.results import make_plain
+from gpu_cookbook.words import make_plain
 
 # Package manager -> the commands that install a C++ compiler, and nvcc if pip has none.
 SYSTEM = {

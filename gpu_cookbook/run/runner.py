@@ -91,24 +91,25 @@ def run(
     with Process(job) as process:
         try:
             for message in process.messages(START_LIMIT, limit):
-                if "start" in message:
-                    started(recipe, message["start"])
-                elif "device" in message:
-                    device = message["device"]
-                elif "result" in message:
-                    found = _with_conditions(message["result"], recipe, device)
-                    if found.size not in left:
+                match message:
+                    case {"start": size} if size in sizes:
+                        started(recipe, size)
+                    case {"device": device}:
+                        pass
+                    case {"result": result} if result.size in left:
+                        left.remove(result.size)
+                        found = _with_conditions(result, recipe, device)
+                        if left and not checking:
+                            yield found
+                        else:
+                            held.append(found)
+                    case {"manners": fault}:
+                        pass
+                    case {"ending": reason}:
+                        ending = ending or reason
+                    case _:
                         ending = GARBAGE
                         break
-                    left.remove(found.size)
-                    if left and not checking:
-                        yield found
-                    else:
-                        held.append(found)
-                elif "manners" in message:
-                    fault = message["manners"]
-                else:
-                    ending = ending or message["ending"]
             if checking and not (left or ending) and all(each.ok for each in held):
                 fault = fault or process.left() or process.said()
         except KeyboardInterrupt:
@@ -150,10 +151,17 @@ def _understood(line: bytes) -> dict[str, Any] | None:
 
 
 def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | None) -> Result:
-    """The result with what this process knows about where it ran; the device's name comes from the worker."""
+    """The result with what this process knows about it; the device's name comes from the worker."""
     nvidia = machine.nvidia() if machine.is_gpu(device) else None
+    known = Result.of(recipe, result.size, result.status)
     return replace(
         result,
+        workload=known.workload,
+        technique=known.technique,
+        framework=known.framework,
+        lane=known.lane,
+        environment=known.environment,
+        math=known.math,
         device=device,
         driver=nvidia.driver if nvidia else None,
         cuda=".".join(map(str, nvidia.cuda)) if nvidia else None,
@@ -276,7 +284,7 @@ class Process:
     def said(self) -> str | None:
         """What the recipe has printed, in one line; None if nothing."""
         with self.errors.open("rb") as errors:
-            _, text, *_ = (errors.read(LAST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
+            _, text, *_ = (errors.read(MOST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
         return f"prints: {_one_line(text)}" if text.strip() else None
 
     def _is_stopped(self) -> bool:

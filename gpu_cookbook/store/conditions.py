@@ -73,11 +73,11 @@ def record(folder: Path, result: Result) -> int:
             status=str(result.status),
             reason=result.reason,
             clock=machine.clock() if machine.is_gpu(result.device) else None,
-            copy_bandwidth_gb_per_s=result.copy_bandwidth,
+            copy_bandwidth_gb_per_s=_rounded(result.copy_bandwidth, 3),
             cache_bytes=result.cache_bytes,
-            cache_bandwidth_gb_per_s=result.cache_bandwidth,
-            arithmetic_g_per_s=result.arithmetic,
-            empty_kernel_s=result.empty_kernel,
+            cache_bandwidth_gb_per_s=_rounded(result.cache_bandwidth, 2),
+            arithmetic_g_per_s=_rounded(result.arithmetic, 2),
+            empty_kernel_s=_rounded(result.empty_kernel, 2),
             versions=installed_versions() if result.device else {},
             doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
             date=time.strftime("%Y-%m-%d", time.gmtime()),
@@ -92,6 +92,12 @@ def record(folder: Path, result: Result) -> int:
 
     journal.append(folder / FILE, entry, unless=is_there)
     return number
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    """Results share a line if the device did the same beside them. A share is shown with three digits at most, and the
+    ceilings have margins of 1.5 and more."""
+    return None if number is None else float(f"{number:.{digits}g}")
 
 
 def read(folder: Path) -> tuple[dict[float, Conditions], list[str]]:
