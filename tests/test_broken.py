@@ -149,12 +149,13 @@ def test_compare_measures_the_others_and_stores_them(broken):
 
 
 def test_results_stored_before_a_recipe_broke_are_shown(broken):
+    cookbook(broken, "compare", "increment", "--save", "--machine", "before")
     (broken / "recipes" / "increment" / "with_numpy.py").rename(broken / "aside")
     try:
         for content in ("def (", b"\xff", "/nowhere", "/proc/self/mem", None):
             path = broken / "recipes" / "increment" / "with_numpy.py"
             put(path, content)
-            out, _ = cookbook(broken, "tables", "increment", "--format", "json")
+            out, _ = cookbook(broken, "tables", "--machine", "before", "--format", "json")
             rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
             assert rows and all(row["stale"] for row in rows)
             shutil.rmtree(path) if path.is_dir() else path.unlink()
