@@ -148,6 +148,7 @@ def test_compare_measures_the_others_and_stores_them(broken):
         assert sum(end in line for line in err.splitlines()) in (1, 2)
 
 
+@pytest.mark.slow
 def test_results_stored_before_a_recipe_broke_are_shown(broken):
     cookbook(broken, "compare", "increment", "--save", "--machine", "before")
     (broken / "recipes" / "increment" / "with_numpy.py").rename(broken / "aside")
