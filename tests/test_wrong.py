@@ -13,7 +13,7 @@ import pytest
 from conftest import HANG, has_ended, until
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.recipes import increment, multiply
+from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
 from gpu_cookbook.run import check, family, measure, runner
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
@@ -421,6 +421,20 @@ def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
 
     recipe = SimpleNamespace(upload=upload, multiply=work, wait=numpy_own.wait, download=numpy_own.download)
     assert measured(recipe, Host()).value(Metric.RESIDENT) < 0.2
+
+
+def test_no_timed_call_has_the_seed_of_another():
+    seeds = []
+
+    def mean(rows, columns, chunk, seed):
+        seeds.append(seed)
+        return 11.0
+
+    (recipe,) = catalogue.choose(["random_subset_mean"], ["numpy"])
+    module = SimpleNamespace(random_subset_mean=mean, wait=lambda mean: None, download=float)
+    measure.measure(module, random_subset_mean, Result.of(recipe, 40, Status.OK), Host(), None)
+    timed = [seed for seed in seeds if seed]  # the first call, which is not timed, has seed 0
+    assert len(timed) == len(set(timed)) >= measure.SAMPLES
 
 
 def test_a_call_that_was_not_waited_for_is_refused():
