@@ -348,7 +348,7 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     first is waited for, and every result compared."""
     upload, function, wait, download = steps(module, workload)
     work, early = [], []  # early: what the caller still has when all is done
-    for number, size in enumerate(workload.EDGE_SIZES):
+    for number, size in enumerate((*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()))):
         inputs = workload.inputs(size, 10 + number)
         if all(x.size <= MOST for x in inputs if isinstance(x, np.ndarray)):
             work.append((workload.label(size), inputs, Expected(workload, inputs)))
@@ -374,6 +374,12 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
             if fault:
                 return f"one of many calls, at {label}: {fault}"
         done += IN_A_ROW
+    for size in getattr(workload, "LARGE_SIZES", ()):
+        inputs = workload.inputs(size, 50)
+        result = function(*upload(*inputs))
+        wait(result)
+        if fault := Expected(workload, inputs).fault_of(result, download):
+            return f"at {workload.label(size)}: {fault}"
     for label, expected, given, result in early:
         if not expected.holds(result):
             return f"many later calls change the result of the first at {label}"
@@ -413,7 +419,19 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     fault = expected.fault_of(result, download)
     if fault:
         return f"the same arrays with other values: {fault}"
-    return "wait() returns before the device is done" if device.late(call, wait, expected.holds) else None
+    if device.late(call, wait, expected.holds):
+        return "wait() returns before the device is done"
+    special = getattr(workload, "special_inputs", lambda size: ())
+    for description, values in special(inputs[0].size) if inputs[0].ndim == 1 else ():
+        if not all([memory.write(x, each) for x, each in zip(arguments, values, strict=True)]):
+            break
+        result = replay()
+        wait(result)
+        with np.errstate(all="ignore"):  # infinity times zero is intended
+            expected = Expected(workload, values, flush=flushes(module))
+        if fault := expected.fault_of(result, download):
+            return f"{description}{fault}"
+    return None
 
 
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
@@ -527,13 +545,20 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
-        other = in_another_dtype(right[0])
-        if other is not None:
-            dtype = str(other.dtype).removeprefix("torch.")
-            faults.append(refusal(f"{dtype} passed to the function itself", [dtype], lambda: work(other, *right[1:])))
+        for place, x in enumerate(right):
+            other = in_another_dtype(x)
+            if other is not None:
+                dtype = str(other.dtype).removeprefix("torch.")
+                given = (*right[:place], other, *right[place + 1 :])
+                faults.append(refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
         if takes_out(function):
             (out,) = upload(np.zeros((5, 7), np.float32))
-            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: work(*right, out=out)))
+            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
+            (out,) = upload(np.zeros(Expected(workload, inputs).answer.shape, np.float32))
+            other = in_another_dtype(out)
+            if other is not None:
+                dtype = str(other.dtype).removeprefix("torch.")
+                faults.append(refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
     return next(filter(None, faults), None)
 
 
