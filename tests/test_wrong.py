@@ -68,6 +68,7 @@ REASONS = {
     "adds_in_place": "after the call, the arrays that it was given: other values than those of the host",
     "adds_in_upload": "upload(): other values than those of the host",
     "seed_or_none": "seed 0 gave ",
+    "plan": "the result holds whole numbers, and no sum or mean: work is left to download()",
     "medium_tail": "one of many calls, at 1,003: 43 of 1,003 elements are wrong",
     "large_tail": "at 1,048,583: 7 of 1,048,583 elements are wrong",
     "tiles": "one of many calls, at 259×67×261: 783 of 67,599 elements are wrong",

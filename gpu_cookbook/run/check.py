@@ -82,6 +82,8 @@ class Expected:
         """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
         is no result yet."""
         held = memory.read(result)
+        if held is not None and held.dtype.kind in "iu" and not self.answer.ndim and np.isfinite(self.answer):
+            raise memory.Deferred("the result holds whole numbers, and no sum or mean: work is left to download()")
         given = sum(x.size for x in self.inputs if isinstance(x, np.ndarray))
         if held is None or (held.ndim and not self.answer.ndim and (held.size < 64 or held.size < given / 2)):
             return None  # a number in several parts is assembled by download()
