@@ -209,7 +209,7 @@ def growing() -> dict[str, int]:
         "threads": len(list(Path("/proc/self/task").iterdir())),
         "open files": len(list(Path("/proc/self/fd").iterdir())),
         "child processes": len(process.children(recursive=True)),
-        "blocks of shared memory": len(list(Path("/dev/shm").glob("*"))),
+        "blocks of shared memory": sum(each.is_file() for each in Path("/dev/shm").glob("*")),  # joblib keeps folders
     }
     if machine.gpus():
         found["bytes of device memory"] = sum(used for used, _ in machine.device_memory())
