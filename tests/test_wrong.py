@@ -13,13 +13,13 @@ import pytest
 from conftest import HANG, has_ended, until
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.recipes import increment, multiply
+from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
 from gpu_cookbook.run import check, family, measure, runner
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
-WRONG = Path(__file__).parent / "wrong" / "multiply"
+WRONG = Path(__file__).parent / "wrong"
 REASONS = {
     "empty_output": "1 of 1 elements are wrong",
     "dropped_tail": "1 of 1 elements are wrong",
@@ -50,6 +50,37 @@ REASONS = {
     "no_negative_zero": "special values: ",
     "flushes": "special values: ",
     "few_dimensions": "5 dimensions: the result's shape is (2,)",
+    "lazy_round_trip": "round_trip: dask.array.core.Array is no array in the host's memory",
+    "lazy_download": "dask.array.core.Array is no array in the host's memory",
+    "one_landing_place": "a later call changes what download() returned before",
+    "ignores_out": "out=: 1 of 1 elements are wrong, the first at [0]: nan instead of",
+    "remembers_by_a_glance": "the same arrays with other values: 1 of 255 elements are wrong",
+    "remembers_blocks": "the same arrays with other values: 1 of 1 elements are wrong",
+    "remembers_chunks": "the same arrays with other values: 1 of 1 elements are wrong",
+    "remembers_contents": "after the caller has changed a result: 1 of 1 elements are wrong",
+    "prepared_once": "prepared: call 1: 1 of 1 elements are wrong",
+    "prepared_elsewhere": "prepared: call 1: 1 of 1 elements are wrong, the first at [0]: nan",
+    "handle_in_a_tuple": "after wait(), the MapResult that is the result is not done",
+    "waits_for_one": "wait() returns before all processes are done",
+    "ring_of_results": "a later call changes the result of an earlier one",
+    "ring_of_uploads": "after many calls, what was uploaded first at 1: other values than those of the host",
+    "not_in_place": "after the call, the arrays that it was given: other values than those of the host",
+    "adds_in_place": "after the call, the arrays that it was given: other values than those of the host",
+    "adds_in_upload": "upload(): other values than those of the host",
+    "seed_or_none": "seed 0 gave ",
+    "plan": "the result holds whole numbers, and no sum or mean: work is left to download()",
+    "medium_tail": "one of many calls, at 1,003: 43 of 1,003 elements are wrong",
+    "large_tail": "at 1,048,583: 7 of 1,048,583 elements are wrong",
+    "tiles": "one of many calls, at 259×67×261: 783 of 67,599 elements are wrong",
+    "three_products": "one of many calls, at 259×67×261: ",
+    "float32_for_large": "at 4,099×2,055: ",
+    "batches": "shapes (3, 3) and (3,): no ValueError",
+    "any_dtype_of_b": "float16 passed to the function itself: no ValueError",
+    "any_dtype_of_out": "out= of float16: no ValueError",
+    "prepared_skips_zeros": "prepared: special values: ",
+    "reused": "1000×1000 in chunks of 1000, 64 seeds: (mean - 11) √n has a variance of",
+    "antithetic": "1000×1000 in chunks of 1000, 64 seeds: (mean - 11) √n has a variance of 0, not 1",
+    "seeds_of_16_bits": "of the seeds 1, 2, 4, … 2**31, at least 3 pairs have equal samples",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
@@ -69,6 +100,10 @@ MANNERS = {
     "leaks_memory": "more bytes of host memory after each call",
     "leaks_objects": "more Python objects after each call",
     "leaks_files": "leaks: 1 more open files after each call",
+    "leaks_outs": "more bytes of host memory after each call",
+    "leaks_in_a_process": "more bytes of memory in other processes after each call",
+    "leaks_blocks": "more blocks of shared memory after each call",
+    "changes_dask": "changes Dask's array",
     "leaks_threads": "leaks: 1 more threads after each call",
     "changes_errors": "changes NumPy's handling of errors (np.seterr)",
     "changes_environment": "changes the environment variable OMP_NUM_THREADS",
@@ -97,7 +132,12 @@ PROBE = Probe("this CPU", 1e9, 0)
 
 
 def recipe(name):
-    return catalogue.read(WRONG / f"with_{name}.py")
+    (path,) = WRONG.glob(f"*/with_{name}.py")
+    return catalogue.read(path)
+
+
+def edge_sizes(recipe):
+    return list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
 
 
 def test_every_wrong_recipe_is_tried():
@@ -114,7 +154,7 @@ def test_every_wrong_recipe_is_tried():
         "hang",
         "out_of_memory",
     }
-    assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("with_*.py")}
+    assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("*/with_*.py")}
 
 
 @pytest.fixture
@@ -125,8 +165,9 @@ def unwatched(monkeypatch):
 
 @pytest.mark.parametrize("name", REASONS)
 def test_check_rejects(name, unwatched):
-    results = list(runner.run(recipe(name), "check", list(multiply.EDGE_SIZES)))
-    assert len(results) == len(multiply.EDGE_SIZES)
+    sizes = edge_sizes(recipe(name))
+    results = list(runner.run(recipe(name), "check", sizes))
+    assert len(results) == len(sizes)
     bad = [each for each in results if each.status == Status.FAILED]
     assert bad, "a wrong recipe passed"
     assert any(REASONS[name] in each.reason for each in bad), bad
@@ -162,7 +203,7 @@ def test_an_early_end_is_told(name, action):
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in sorted(REASONS)]
 )
 def test_compare_measures_nothing_wrong(name, unwatched):
-    (result,) = runner.run(recipe(name), "measure", [1000], probe=PROBE)
+    (result,) = runner.run(recipe(name), "measure", [100], probe=PROBE)
     assert result.status == Status.FAILED and not result.timings
 
 
@@ -445,6 +486,20 @@ def test_an_upload_that_goes_on_behind_is_in_no_resident_time(monkeypatch):
     assert measured(recipe, Host()).value(Metric.RESIDENT) < 0.2
 
 
+def test_no_timed_call_has_the_seed_of_another():
+    seeds = []
+
+    def mean(rows, columns, chunk, seed):
+        seeds.append(seed)
+        return 11.0
+
+    (recipe,) = catalogue.choose(["random_subset_mean"], ["numpy"])
+    module = SimpleNamespace(random_subset_mean=mean, wait=lambda mean: None, download=float)
+    measure.measure(module, random_subset_mean, Result.of(recipe, 40, Status.OK), Host(), None)
+    timed = [seed for seed in seeds if seed]  # the first call, which is not timed, has seed 0
+    assert len(timed) == len(set(timed)) >= measure.SAMPLES
+
+
 def test_a_call_that_was_not_waited_for_is_refused():
     result = measured(numpy_recipe(), Clock(1.0, waited=False))
     assert (
@@ -656,7 +711,7 @@ def replays_nothing(a, b, out=None):
 
 
 def replays_once(a, b, out=None):
-    left = [np.multiply(a, b)]
+    left = [np.multiply(a, b, out=out)]
     return lambda: left.pop() if left else np.zeros_like(a)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_cookbook.results import Size
 from gpu_cookbook.run import memory
-from gpu_cookbook.run.device import Device
+from gpu_cookbook.run.device import Device, processes_held_up
 
 # The value before and after a slice that is written to; NaN would hide an addition or a multiplication there.
 NEIGHBOUR = -7
@@ -82,6 +82,8 @@ class Expected:
         """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
         is no result yet."""
         held = memory.read(result)
+        if held is not None and held.dtype.kind in "iu" and not self.answer.ndim and np.isfinite(self.answer):
+            raise memory.Deferred("the result holds whole numbers, and no sum or mean: work is left to download()")
         given = sum(x.size for x in self.inputs if isinstance(x, np.ndarray))
         if held is None or (held.ndim and not self.answer.ndim and (held.size < 64 or held.size < given / 2)):
             return None  # a number in several parts is assembled by download()
@@ -108,7 +110,9 @@ class Expected:
         return held is None or self.disagreement(held) is None
 
     def disagreement(self, result: Any) -> str | None:
-        """What is wrong with a result, in one line, or None."""
+        """What is wrong with a result on the host, in one line, or None."""
+        if not memory.is_on_host(result):
+            return f"{memory.kind_of(result)} is no array in the host's memory: work may be left to whoever looks at it"
         result, expected = np.asarray(result), self.answer
         if result.shape != expected.shape:
             return f"the result's shape is {result.shape} instead of {expected.shape}"
@@ -209,7 +213,7 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     if takes_out(function):
         expected = Expected(workload, inputs)
         (out,) = upload(np.full(expected.answer.shape, np.nan, np.float32))
-        fault = fault_of_call(inputs, expected, out=out)
+        fault = fault_of_call(inputs, expected, out=out) or expected.fault_of(out, download)
         if fault:
             return f"out=: {fault}"
     if hasattr(module, "prepared"):
@@ -220,7 +224,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     if fault:
         return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
-        return _seeds(module, workload, size)
+        fault = _seeds(module, workload, size)
+        return fault or (check_engine(module, workload, size) if hasattr(module, "engine") else None)
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
 
 
@@ -229,31 +234,71 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     call before is then found out, and so is a result that the next call changes."""
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
-    expected, other = Expected(workload, first), Expected(workload, second)
-
-    def rewritten(arrays: Sequence[Any]) -> bool:
-        return all([memory.write(x, values) for x, values in zip(arrays, second, strict=True)])
-
+    nearly = [x.copy() for x in first]
+    for x in nearly:  # who looks at a few values only takes these for the first ones
+        if x.size:
+            x[tuple(n // 4 * 2 for n in x.shape)] = NEIGHBOUR
+    expected, others = Expected(workload, first), [(values, Expected(workload, values)) for values in (nearly, second)]
     arguments = upload(*(x.copy() for x in first))
-    before = function(*arguments)
-    wait(before)
-    held = None if repeats(workload) else expected.held(before)  # what is done in place changes
-    if rewritten(arguments):
+    if fault := _unlike(arguments, first):
+        return f"upload(): {fault}"
+
+    def done() -> Any:
         result = function(*arguments)
         wait(result)
-        fault = other.fault_of(result, download)
-        if fault:
+        return result
+
+    def rewritten(values: Sequence[Any]) -> bool:
+        return all([memory.write(x, each) for x, each in zip(arguments, values, strict=True)])
+
+    before = done()
+    if repeats(workload):
+        held = None  # what is done in place changes
+        changed = [expected.answer] if memory.is_changeable(arguments[0]) else []
+    else:
+        held, changed = expected.held(before), list(first)
+    if fault := _unlike(arguments[: len(changed)], changed):
+        return f"after the call, the arrays that it was given: {fault}"
+    host = download(before)
+    kept = np.array(host)
+    for values, other in others:
+        if not rewritten(values):
+            again = done()
+            if size and memory.identity(before) & memory.identity(again):
+                return "the next call returns the same result again, and may have done nothing"
+            break
+        if fault := other.fault_of(done(), download):
             return f"the same arrays with other values: {fault}"
+    else:
+        overwritten = np.full(other.answer.shape, NEIGHBOUR, first[0].dtype)
+        if not repeats(workload) and memory.write(done(), overwritten) and (fault := other.fault_of(done(), download)):
+            return f"after the caller has changed a result: {fault}"
     if held is not None and not expected.holds(before):
         return "a later call changes the result of an earlier one"
+    if not repeats(workload) and not np.array_equal(host, kept, equal_nan=True):
+        return "a later call changes what download() returned before"
     del before
     hosts = [x.copy() for x in first]
     way = round_trip(module, workload)
     way(*hosts)
-    for x, values in zip(hosts, second, strict=True):
-        x[...] = values
-    fault = other.disagreement(way(*hosts))
-    return f"with transfer, the same arrays with other values: {fault}" if fault else None
+    for values, other in others:
+        for x, each in zip(hosts, values, strict=True):
+            x[...] = each
+        if fault := other.disagreement(way(*hosts)):
+            return f"with transfer, the same arrays with other values: {fault}"
+    return None
+
+
+def _unlike(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None:
+    """What these arrays hold instead of the values, in one line; None if they do not, or if it cannot be seen."""
+    for x, expected in zip(arrays, values, strict=True):
+        shape = tuple(getattr(x, "shape", expected.shape))
+        if shape != expected.shape:
+            return f"an array of shape {shape} instead of {expected.shape}"
+        held = memory.read(x) if memory.is_readable(x) else None
+        if held is not None and not np.array_equal(held, expected, equal_nan=True):
+            return "other values than those of the host"
+    return None
 
 
 def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
@@ -261,7 +306,7 @@ def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: 
     say whether it is done."""
     upload, function, wait, _ = steps(module, workload)
     if hasattr(module, "engine"):
-        return None
+        return check_engine(module, workload, size)
     inputs = workload.inputs(size, 5)  # which no call has seen: old memory does not hold the answer
     expected = Expected(workload, inputs)
     # Uploaded beforehand: a copy from the host would wait for the device and hide that wait() returns too early.
@@ -272,18 +317,48 @@ def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: 
             return function(*upload(*inputs))
         return function(*arguments)
 
-    return "wait() returns before the device is done" if device.late(call, wait, expected.holds) else None
+    if device.late(call, wait, expected.holds):
+        return "wait() returns before the device is done"
+    if size == workload.EDGE_SIZES[-1]:
+        way = round_trip(module, workload)
+        if device.late(lambda: way(*inputs), lambda result: None, lambda result: not expected.disagreement(result)):
+            return "with transfer, the result is there before the device is done"
+    return None
+
+
+def check_engine(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong with wait() of an engine in one line, or None: every other process is stopped for a moment, and
+    then the others. When wait() returns, the result must be there all the same."""
+    if size != workload.EDGE_SIZES[-1]:
+        return None
+    upload, function, wait, _ = steps(module, workload)
+    for half in (0, 1):
+        inputs = workload.inputs(size, 6 + half)
+        expected = Expected(workload, inputs)
+        arguments = upload(*inputs)
+        with processes_held_up(half):
+            result = function(*arguments)
+            wait(result)
+            late = not expected.holds(result)
+        if late:
+            return "wait() returns before all processes are done"
+    return None
 
 
 def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     """What is wrong with one of many calls, in one line, or None: all sizes in turn, several calls in a row before the
     first is waited for, and every result compared."""
     upload, function, wait, download = steps(module, workload)
-    work = []
-    for number, size in enumerate(workload.EDGE_SIZES):
+    work, early = [], []  # early: what the caller still has when all is done
+    for number, size in enumerate((*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()))):
         inputs = workload.inputs(size, 10 + number)
         if all(x.size <= MOST for x in inputs if isinstance(x, np.ndarray)):
             work.append((workload.label(size), inputs, Expected(workload, inputs)))
+            if isinstance(inputs[0], np.ndarray):
+                other = Expected(workload, workload.inputs(size, 30 + number))
+                given = upload(*other.inputs)
+                early.append((work[-1][0], other, given, function(*given)))
+                wait(early[-1][-1])
     means: dict[int, np.ndarray] = {}  # of the same seed, if there are no arrays
     done, begin = 0, time.monotonic()
     while done < CALLS and (time.monotonic() - begin < OFTEN or done < FEWEST):
@@ -301,6 +376,17 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
             if fault:
                 return f"one of many calls, at {label}: {fault}"
         done += IN_A_ROW
+    for size in getattr(workload, "LARGE_SIZES", ()):
+        inputs = workload.inputs(size, 50)
+        result = function(*upload(*inputs))
+        wait(result)
+        if fault := Expected(workload, inputs).fault_of(result, download):
+            return f"at {workload.label(size)}: {fault}"
+    for label, expected, given, result in early:
+        if not expected.holds(result):
+            return f"many later calls change the result of the first at {label}"
+        if not repeats(workload) and (fault := _unlike(given, expected.inputs)):
+            return f"after many calls, what was uploaded first at {label}: {fault}"
     return None
 
 
@@ -312,11 +398,14 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     if takes_out(module.prepared):
         (options["out"],) = upload(np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
     replay = module.prepared(*arguments, **options)
+    module.prepared(*upload(*map(np.negative, inputs)))  # must not change what the first one does
     for calls in (1, 2, 3):
         result = replay()
         wait(result)
         expected = Expected(workload, inputs, calls if repeats(workload) else 1)
-        fault = expected.fault_of(result, download)
+        fault = expected.fault_of(result, download) or (
+            "out" in options and expected.fault_of(options["out"], download)
+        )
         if fault:
             return f"call {calls}: {fault}"
     others = [np.negative(inputs[0]), *inputs[1:]]
@@ -332,7 +421,19 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     fault = expected.fault_of(result, download)
     if fault:
         return f"the same arrays with other values: {fault}"
-    return "wait() returns before the device is done" if device.late(call, wait, expected.holds) else None
+    if device.late(call, wait, expected.holds):
+        return "wait() returns before the device is done"
+    special = getattr(workload, "special_inputs", lambda size: ())
+    for description, values in special(inputs[0].size) if inputs[0].ndim == 1 else ():
+        if not all([memory.write(x, each) for x, each in zip(arguments, values, strict=True)]):
+            break
+        result = replay()
+        wait(result)
+        with np.errstate(all="ignore"):  # infinity times zero is intended
+            expected = Expected(workload, values, flush=flushes(module))
+        if fault := expected.fault_of(result, download):
+            return f"{description}{fault}"
+    return None
 
 
 def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
@@ -402,11 +503,12 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
         wait(result)
         return download(result)
 
-    once, again, other = (answer(seed) for seed in (3, 3, 4))
-    if not np.array_equal(once, again, equal_nan=True):
-        return f"seed 3 gave {once!r} the first time and {again!r} the second"
-    if once == other:
-        return f"seeds 3 and 4 both gave {once!r}"
+    for seed in (0, 3):
+        once, again, other = (answer(each) for each in (seed, seed, seed + 1))
+        if not np.array_equal(once, again, equal_nan=True):
+            return f"seed {seed} gave {once!r} the first time and {again!r} the second"
+        if once == other:
+            return f"seeds {seed} and {seed + 1} both gave {once!r}"
     return None
 
 
@@ -445,13 +547,20 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
-        other = in_another_dtype(right[0])
-        if other is not None:
-            dtype = str(other.dtype).removeprefix("torch.")
-            faults.append(refusal(f"{dtype} passed to the function itself", [dtype], lambda: work(other, *right[1:])))
+        for place, x in enumerate(right):
+            other = in_another_dtype(x)
+            if other is not None:
+                dtype = str(other.dtype).removeprefix("torch.")
+                given = (*right[:place], other, *right[place + 1 :])
+                faults.append(refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
         if takes_out(function):
             (out,) = upload(np.zeros((5, 7), np.float32))
-            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], lambda: work(*right, out=out)))
+            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
+            (out,) = upload(np.zeros(Expected(workload, inputs).answer.shape, np.float32))
+            other = in_another_dtype(out)
+            if other is not None:
+                dtype = str(other.dtype).removeprefix("torch.")
+                faults.append(refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
     return next(filter(None, faults), None)
 
 

@@ -95,6 +95,9 @@ MANY = (
     Shape(17, 1, 16),
     Shape(9, 9, 9),  # all in one chunk
 )
+# A quarter of a million samples in one chunk: a generator may do something else where it has much to do.
+LARGE, LARGE_SEEDS, LARGE_AGAIN = Shape(1_000, 1_000, 1_000), 8, 64
+FAR = tuple(2**bit for bit in range(32))  # seeds that someone who keeps fewer bits does not tell apart
 FIRST_SEED = 10_000  # of the first shape; the next shape's are so many further on, and the second stage's far from all
 SECOND_STAGE = 1_000_000
 # Where tuned recipes are compared with the samples that they share, one mean each.
@@ -136,6 +139,9 @@ def unlike(means: Means, seeds: Seeds = PLAIN, float32: bool = False) -> str | N
         return found
     if not float32 and 2 * np.count_nonzero(in_float32(ones)) >= len(ones):
         return f"{ONE}: means of at least half of {len(ones)} seeds are float32 numbers, not float64"
+    far = means(ONE, FAR)
+    if np.count_nonzero(np.abs(far[:, None] - far) < SAME) >= len(far) + 2 * EQUAL:  # each is equal to itself
+        return f"{ONE}: of the seeds 1, 2, 4, … 2**31, at least {EQUAL} pairs have equal samples"
     for shape in TWO:
         twos = means(shape, range(FIRST_SEED, FIRST_SEED + PAIRS))
         if found := no_number(shape, twos) or equal_samples(shape, ones, twos):
@@ -151,11 +157,15 @@ def unlike(means: Means, seeds: Seeds = PLAIN, float32: bool = False) -> str | N
         )
 
     few = {shape: numbers([shape], FIRST_SEED * (place + 2), seeds.others) for place, shape in enumerate(MANY)}
-    groups = {(ONE,): ONE.numbers(ones)} | {(shape,): y for shape, y in few.items()}
-    for place, (shapes, y) in enumerate((groups | {MANY: np.concatenate(list(few.values()))}).items()):
+    groups: dict[tuple[Shape, ...], np.ndarray] = {(ONE,): ONE.numbers(ones)}
+    groups |= {(shape,): y for shape, y in few.items()}
+    groups |= {MANY: np.concatenate(list(few.values()))}
+    groups |= {(LARGE,): numbers([LARGE], FIRST_SEED * (len(MANY) + 2), LARGE_SEEDS)}
+    for place, (shapes, y) in enumerate(groups.items()):
         if min(probability for _, probability in tests(y, shapes == (ONE,))) > GATE:
             continue
         again = (seeds.singles_again if shapes == (ONE,) else seeds.others_again) // len(shapes)
+        again = LARGE_AGAIN if shapes == (LARGE,) else again
         for what, probability in tests(numbers(shapes, SECOND_STAGE * (place + 1), again), shapes == (ONE,), True):
             if not probability >= LEVEL:
                 return f"{shapes[0] if len(shapes) == 1 else 'all shapes together'}, {again} seeds: {what}"

@@ -28,7 +28,7 @@ import psutil
 from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
-from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.check import steps, takes_out
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
 
@@ -107,7 +107,7 @@ class Watch:
         self.faults += listening(self.home)
         calls = int(min(CALLS[1], max(CALLS[0], SECONDS / ((time.monotonic() - start) / count))))
         kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
-        if "engine" in self.recipe.functions:
+        if "engine" in self.recipe.functions and self.recipe.framework != "multiprocessing":  # a pool keeps nothing
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
         found: dict[str, float] = {}
         for number in range(SERIES):
@@ -180,12 +180,16 @@ def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
     upload, function, wait, download = steps(module, workload)
     size = workload.EDGE_SIZES[-1]
     inputs = workload.inputs(size)
+    empty = np.zeros(np.shape(workload.reference(*inputs)), np.float32)
 
     def call() -> None:
         given = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
         result = function(*upload(*given))
         wait(result)
         download(result)
+        if takes_out(function):
+            (out,) = upload(empty.copy())
+            wait(function(*upload(*given), out=out))
         if hasattr(module, "round_trip"):
             module.round_trip(*given)
         if hasattr(module, "prepared"):
@@ -201,19 +205,28 @@ def growing() -> dict[str, int]:
     found = {
         "Python objects": sys.getallocatedblocks(),
         "bytes of host memory": process.memory_info().rss,
+        "bytes of memory in other processes": sum(map(_memory, process.children(recursive=True))),
         "threads": len(list(Path("/proc/self/task").iterdir())),
         "open files": len(list(Path("/proc/self/fd").iterdir())),
         "child processes": len(process.children(recursive=True)),
+        "blocks of shared memory": sum(each.is_file() for each in Path("/dev/shm").glob("*")),  # joblib keeps folders
     }
     if machine.gpus():
         found["bytes of device memory"] = sum(used for used, _ in machine.device_memory())
     return found
 
 
+def _memory(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return process.memory_info().rss
+    return 0
+
+
 def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, most: int) -> dict[str, float]:
     """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
     the objects of a call that are the framework's own affair; ``most``: the bytes of host memory in a round."""
-    least = {"Python objects": (kept + 1) * calls + OWN, "bytes of host memory": most, "bytes of device memory": LEAST}
+    least = {"Python objects": (kept + 1) * calls + OWN, "bytes of device memory": LEAST}
+    least |= dict.fromkeys(("bytes of host memory", "bytes of memory in other processes"), most)
     return {
         what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
         for what, first in sizes[0].items()
@@ -339,7 +352,8 @@ def of_numba(numba: Any) -> dict[str, Any]:
 
 
 def of_dask(dask: Any) -> dict[str, Any]:
-    return {f"Dask's {name}": repr(dask.config.get(name, None)) for name in ("scheduler", "num_workers", "pool")}
+    names = {"scheduler", "num_workers", "pool", *dask.config.config} - {"distributed"}  # whose workers change theirs
+    return {f"Dask's {name}": repr(dask.config.get(name, None)) for name in names}
 
 
 FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {

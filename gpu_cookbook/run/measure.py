@@ -1,5 +1,6 @@
 """Measures the metrics of one result in this process, in seconds and bytes; docs/how-we-measure.md defines them."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -157,7 +158,8 @@ class Calls:
     """The timed calls of a recipe, and the checks that they did the work.
 
     The calls take a few sets of arguments in turn. Between two calls, outside of the clock, a set is given other values
-    at the same place now and then, so that a call which remembers anything of an earlier one is found out.
+    at the same place now and then, so that a call which remembers anything of an earlier one is found out. Without
+    arrays, each call has another seed, of which nothing can be remembered.
     """
 
     def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
@@ -170,6 +172,7 @@ class Calls:
         self.inputs = [workload.inputs(size, seed) for seed in range(count + 1)]  # one more, to fill a set with
         self.expected = [Expected(workload, inputs) for inputs in self.inputs]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
+        self.anew = None if self.arrays else (workload.inputs(size, seed) for seed in itertools.count(count + 1))
 
     turns: list[Turn]
     now: Turn
@@ -207,19 +210,20 @@ class Calls:
             self.verify(before)
             self.refill()
             self.checking += time.perf_counter() - start
+        if self.anew:
+            self.now.arguments = next(self.anew)
         self.now.result = None  # free the previous result first, so that only one of each set exists
         return (self.now,)
 
     def refill(self) -> None:
         """Gives the arrays of this set the values that no other set has, at the same place. Arrays that other processes
         hold stay as they are."""
-        now = self.now
-        if not self.arrays:
-            now.arguments, filled = self.inputs[self.spare], True
-        else:
-            values = self.inputs[self.spare]
-            filled = all([memory.write(x, each) for x, each in zip(now.arguments, values, strict=True)])
-        self.refilled = True
+        now, self.refilled = self.now, True
+        if self.anew:
+            now.arguments = next(self.anew)
+            return
+        values = self.inputs[self.spare]
+        filled = all([memory.write(x, each) for x, each in zip(now.arguments, values, strict=True)])
         if filled:
             now.number, self.spare, now.calls = self.spare, now.number, 0
 
@@ -228,6 +232,8 @@ class Calls:
         self.done += 1
         self.now = now = self.turns[self.done % len(self.turns)]
         now.result = None
+        if self.anew:
+            now.arguments = next(self.anew)
         now.result = result = self.function(*now.arguments, **now.options)
         now.calls += 1
         if self.in_place:
@@ -270,6 +276,8 @@ class Calls:
 
     def expectation(self, turn: Turn) -> Expected:
         """What the last result of a set should be."""
+        if self.anew and turn.arguments != self.inputs[turn.number]:
+            return Expected(self.workload, turn.arguments)
         if self.in_place and not self.on_host:
             return Expected(self.workload, self.inputs[turn.number], turn.calls)
         return self.expected[turn.number]
@@ -331,6 +339,9 @@ def measure(
         cold = time.perf_counter() - start
     if peak:
         result = replace(result, peak_memory=peak.bytes)
+    if not calls.arrays:  # of this seed alone the mean of as many samples may be known
+        calls.verify_all()
+        result = replace(result, error=calls.error())
     timings = {}
 
     def resident() -> Timing:
@@ -363,11 +374,11 @@ def measure(
     if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started
         timings[Metric.RESIDENT] = undisturbed(Metric.RESIDENT, resident)
     else:
-        calls.verify_all()
         timings[Metric.RESIDENT] = Timing.of([cold])
         if watched.seen:
             doubts[Metric.RESIDENT] = watched.seen
-    result = replace(result, error=calls.error())
+    if calls.arrays:
+        result = replace(result, error=calls.error())
 
     try:
         measured = undisturbed(Metric.DEVICE, lambda: own(timings[Metric.RESIDENT]))

@@ -4,6 +4,7 @@ What reads here waits for nothing that the recipe has queued: it sees what the m
 """
 
 import ctypes
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
@@ -40,6 +41,36 @@ def write(array: Any, values: np.ndarray) -> bool:
     return True
 
 
+def is_on_host(value: Any) -> bool:
+    """Whether it is an array of NumPy or a number: nothing that computes when it is asked for its values."""
+    return type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool))
+
+
+def is_readable(value: Any) -> bool:
+    return _kind(value) is not None
+
+
+def is_changeable(value: Any) -> bool:
+    """Whether it is an array whose values its framework lets a caller change."""
+    kind = _kind(value)
+    return kind is not None and kind.write is not None and not hasattr(value, "__dask_graph__")
+
+
+def identity(result: Any) -> set[Any]:
+    """What tells the arrays and handles of a result from those of another."""
+    found: set[Any] = set()
+    for leaf in leaves(result):
+        if hasattr(leaf, "__dask_graph__"):
+            found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
+        elif not is_on_host(leaf):
+            found.add(leaf)
+    return found
+
+
+def kind_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
 def leaves(result: Any) -> Iterator[Any]:
     """The arrays, numbers and handles that a result consists of; Deferred if it is anything else."""
     if isinstance(result, (list, tuple)):
@@ -51,15 +82,17 @@ def leaves(result: Any) -> Iterator[Any]:
         if hasattr(result, "__array__"):
             _refuse(result)
         for each in vars(result).values():
-            if not isinstance(each, (tuple, np.dtype, str, type(None))):  # a shape, a dtype
+            shape = isinstance(each, tuple) and all(isinstance(n, (int, np.integer)) for n in each)
+            if not shape and not isinstance(each, (np.dtype, str, type(None))):
                 yield from leaves(each)
     else:
         _refuse(result)
 
 
 def _refuse(result: Any) -> NoReturn:
-    kind = f"{type(result).__module__}.{type(result).__qualname__}"
-    raise Deferred(f"the result is a {kind}, which is not an array in memory: work may be left to download()")
+    raise Deferred(
+        f"the result is a {kind_of(result)}, which is not an array in memory: work may be left to download()"
+    )
 
 
 def _value(leaf: Any) -> np.ndarray | None:
@@ -84,12 +117,17 @@ class _Kind:
 
 def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
-    if type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool)):
+    if is_on_host(value):
         writeable = type(value) is np.ndarray and value.flags.writeable
         return _Kind(np.array, np.copyto if writeable else None)
     torch = sys.modules.get("torch")
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         return _Kind(lambda x: np.array(x.detach().numpy()), lambda x, values: np.copyto(x.detach().numpy(), values))
+    shared = _shared(value)
+    if shared is not None:
+        return _Kind(lambda x: np.array(shared), lambda x, values: np.copyto(shared, values))
+    if _chunks(value) is not None:
+        return _Kind(_read_chunks, _write_chunks)
     if is_opencl(value):
         return _Kind(_read_opencl, _write_opencl)
     return _Kind(_read_cuda, _write_cuda) if is_cuda(value) else None
@@ -105,6 +143,50 @@ def is_cuda(value: Any) -> bool:
     of_recipe = type(value).__module__.startswith("gpu_cookbook")
     # A tensor of PyTorch on the CPU has the attribute, too, and raises an AttributeError.
     return not of_recipe and not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
+
+
+def _shared(value: Any) -> np.ndarray | None:
+    """An array of a recipe's own class in memory that processes share, row by row; None if it is none."""
+    if not type(value).__module__.startswith("gpu_cookbook") or not hasattr(value, "__dict__"):
+        return None
+    blocks = [each for each in vars(value).values() if _is_shared_memory(each)]
+    if len(blocks) != 1 or not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return None
+    return np.ndarray(value.shape, value.dtype, blocks[0].buf)
+
+
+def _is_shared_memory(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "multiprocessing" and hasattr(value, "buf")
+
+
+def _chunks(value: Any) -> list[tuple[tuple[slice, ...], np.ndarray]] | None:
+    """(place, values) of the chunks of a Dask array, if all of them are in the memory of this process; else None."""
+    core = sys.modules.get("dask.array.core")
+    if core is None or not isinstance(value, core.Array):
+        return None
+    graph = dict(value.__dask_graph__())
+    keys = ((value.name, *index) for index in np.ndindex(value.numblocks))
+    found = [_data(graph[key]) if key in graph else None for key in keys]
+    arrays = [each for each in found if type(each) is np.ndarray and each.flags.writeable]
+    return list(zip(_slices(value.chunks), arrays, strict=True)) if len(arrays) == len(found) else None
+
+
+def _slices(chunks: Sequence[Sequence[int]]) -> list[tuple[slice, ...]]:
+    ends = [list(itertools.accumulate(axis)) for axis in chunks]
+    axes = [[slice(end - n, end) for n, end in zip(*each, strict=True)] for each in zip(chunks, ends, strict=True)]
+    return list(itertools.product(*axes))
+
+
+def _read_chunks(array: Any) -> np.ndarray:
+    values = np.empty(array.shape, array.dtype)
+    for where, chunk in _chunks(array) or ():
+        values[where] = chunk
+    return values
+
+
+def _write_chunks(array: Any, values: np.ndarray) -> None:
+    for where, chunk in _chunks(array) or ():
+        chunk[...] = values[where]
 
 
 class _Span:
@@ -234,11 +316,16 @@ def _handle(value: Any) -> tuple[bool, np.ndarray | None] | None:
         return ready, np.asarray(ray.get(value)) if ready else None
     if module == "multiprocessing" and hasattr(value, "ready"):
         return value.ready(), np.asarray(value.get()) if value.ready() else None
-    if module == "multiprocessing" and hasattr(value, "buf"):  # shared memory
+    if _is_shared_memory(value):
         return True, None
     if module == "concurrent":
         return value.done(), np.asarray(value.result()) if value.done() else None
     return None
+
+
+def _data(node: Any) -> Any:
+    """What a node of Dask's graph holds."""
+    return getattr(node, "value", node)
 
 
 def _is_data(node: Any) -> bool:

@@ -116,6 +116,8 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
         fault = check_size(module, workload, size, device) or inexact(module, workload, size)
         if not fault and size == workload.EDGE_SIZES[-1]:
             fault = check_refusals(module, workload) or check_often(module, workload)
+            for large in getattr(workload, "LARGE_SIZES", ()):
+                fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:
                 fault = distribution.fault(recipe, module, workload)
         if fault:

@@ -4,6 +4,8 @@ import numpy as np
 
 SIZES = (200, 1_000, 4_096)
 EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65, 4_099, 33), (200, 200, 200))
+# Plain values only, at sizes that no block divides: one of each kind in between, and one beyond.
+MORE_SIZES, LARGE_SIZES = ((259, 67, 261),), ((517, 130, 515),)
 TIME_LIMIT = 180  # seconds per result
 
 
@@ -27,7 +29,13 @@ def wrong_inputs():
     """What a recipe must refuse with a ValueError that names both shapes."""
     return [
         (np.zeros(shape, np.float32), np.zeros(other, np.float32))
-        for shape, other in (((2, 3), (4, 5)), ((3,), (3, 3)), ((2, 3), (2, 3)))
+        for shape, other in (
+            ((2, 3), (4, 5)),
+            ((3,), (3, 3)),
+            ((3, 3), (3,)),
+            ((2, 3), (2, 3)),
+            ((2, 2, 2), (2, 2, 2)),
+        )
     ]
 
 

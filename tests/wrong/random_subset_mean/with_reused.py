@@ -1,0 +1,29 @@
+"""Wrong: a chunk has 4,096 samples, again and again.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    total = 0.0
+    for row in range(0, rows, chunk):
+        for column in range(0, columns, chunk):
+            shape = min(chunk, rows - row), min(chunk, columns - column)
+            x = 10 + np.resize(
+                np.random.default_rng([seed, row, column]).standard_normal(min(4_096, shape[0] * shape[1])), shape
+            )
+            total += (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    return total / count if count else np.nan
+
+
+def wait(c):
+    pass
+
+
+def download(mean):
+    return float(mean)

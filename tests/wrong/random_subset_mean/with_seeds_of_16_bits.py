@@ -1,0 +1,27 @@
+"""Wrong: the seed and the place of the chunk share 32 bits.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    total = 0.0
+    for row in range(0, rows, chunk):
+        for column in range(0, columns, chunk):
+            shape = min(chunk, rows - row), min(chunk, columns - column)
+            x = np.random.default_rng((seed << 16 ^ row * columns + column) % 2**32).normal(10, 1, shape)
+            total += (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    return total / count if count else np.nan
+
+
+def wait(c):
+    pass
+
+
+def download(mean):
+    return float(mean)
