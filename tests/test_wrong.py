@@ -32,7 +32,7 @@ REASONS = {
     "any_dtype": "float16 passed to the function itself: no ValueError",
     "any_out": "out= of shape (5, 7): no ValueError",
     "slice_start": "a slice of a device array: 1 of 1 elements are wrong, the first at [0]: nan instead of",
-    "slice_before": "a slice of a device array: the elements before or after it were overwritten",
+    "slice_before": "a slice of a device array: the elements around it were overwritten",
     "round_trip_wrong": "round_trip: 1 of 1 elements are wrong, the first at [0]: 0.0 instead of",
     "round_trip_overwrites": "round_trip: a later call changes the result of an earlier one",
     "round_trip_broadcasts": "round_trip: shapes (3,) and (1,): no ValueError",
@@ -365,16 +365,16 @@ def crashes(a):
     ("function", "fault"),
     [
         (in_place, None),
-        (and_before, "the elements before or after it were overwritten"),
-        (and_behind, "the elements before or after it were overwritten"),
-        (with_its_neighbours, "the elements before or after it were overwritten"),
+        (and_before, "the elements around it were overwritten"),
+        (and_behind, "the elements around it were overwritten"),
+        (with_its_neighbours, "the elements around it were overwritten"),
         (refuses, None),
         (crashes, "RuntimeError: misaligned address"),
     ],
 )
 @pytest.mark.parametrize("size", [0, 1, 257])
 def test_a_slice_has_neighbours_and_may_be_refused(function, fault, size):
-    found = check.check_slices(incremented(function), increment, increment.inputs(size))
+    found = check.check_views(incremented(function), increment, increment.inputs(size))
     assert found == (fault and f"a slice of a device array: {fault}")
 
 
@@ -389,7 +389,7 @@ def test_an_out_that_is_a_slice_is_what_is_written(skips, what):
     module = SimpleNamespace(wait=lambda c: None, download=np.copy)
     module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
     module.multiply = lambda a, b, out=None: np.multiply(a, b, out=None if out is None or skips(a, out) else out)
-    found = check.check_slices(module, multiply, multiply.inputs(2))
+    found = check.check_views(module, multiply, multiply.inputs(2))
     assert found.startswith(what + "2 of 2 elements are wrong, the first at [0]: nan instead of")
 
 
@@ -402,14 +402,14 @@ def test_products_of_the_neighbours_are_found():
 
     module = SimpleNamespace(wait=lambda c: None, download=np.copy, multiply=product)
     module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
-    found = check.check_slices(module, multiply, multiply.inputs(2))
-    assert found == "a slice of a device array: the elements before or after it were overwritten"
+    found = check.check_views(module, multiply, multiply.inputs(2))
+    assert found == "a slice of a device array: the elements around it were overwritten"
 
 
 def test_a_handle_of_other_processes_is_not_sliced():
     module = SimpleNamespace(upload=lambda *arrays: (object(),) * len(arrays), wait=None, download=None)
     module.multiply = lambda a, b: pytest.fail("it was called")
-    assert check.check_slices(module, multiply, multiply.inputs(2)) is None
+    assert check.check_views(module, multiply, multiply.inputs(2)) is None
 
 
 class OneStep:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -220,7 +220,7 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         fault = check_prepared(module, workload, inputs, device)
         if fault:
             return f"prepared: {fault}"
-    fault = check_slices(module, workload, inputs)
+    fault = check_views(module, workload, inputs)
     if fault:
         return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
@@ -436,13 +436,49 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     return None
 
 
-def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
-    """What is wrong with slices of device arrays, in one line, or None. Vector loads need an address that is a multiple
-    of 16 bytes, and a slice starts elsewhere; the elements before and after it are not the recipe's. A matrix is a
-    reshaped slice, because one that starts at another row is aligned again if its rows are a multiple of 16 bytes long.
+class View(NamedTuple):
+    """A way to be given an array on the device that is part of a larger one, or lies in memory in another order."""
 
-    First all arrays are slices, then each alone, including ``out`` if there is one. A ValueError is accepted as well.
-    """
+    what: str
+    around: Callable[[np.ndarray, float], np.ndarray]  # an array to upload, and the value for what is not the recipe's
+    take: Callable[[Any, tuple[int, ...]], Any]  # the recipe's part of it, on the device, in this shape
+    others: Callable[[np.ndarray], np.ndarray]  # the rest of it, on the host
+
+
+def _interleaved(x: np.ndarray, value: float) -> np.ndarray:
+    larger = np.full((*x.shape[:-1], 2 * x.shape[-1]), value, x.dtype)
+    larger[..., ::2] = x
+    return larger
+
+
+VIEWS = (
+    # Vector loads need an address that is a multiple of 16 bytes, and such a slice starts elsewhere. A matrix is a
+    # reshaped slice, because one that starts at another row is aligned again if its rows are a multiple of 16 bytes.
+    View(
+        "a slice",
+        lambda x, value: np.pad(x.reshape(-1), 1, constant_values=value),
+        lambda whole, shape: whole[1:-1].reshape(shape),
+        lambda whole: whole[[0, -1]],
+    ),
+    View(
+        "every other element",
+        _interleaved,
+        lambda whole, shape: whole[..., ::2] if len(shape) > 1 else whole[::2],
+        lambda whole: whole[..., 1::2],
+    ),
+    View(
+        "the transpose",
+        lambda x, value: np.array(x.T, order="C"),
+        lambda whole, shape: whole.T,
+        lambda whole: whole[:0],
+    ),
+)
+
+
+def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]) -> str | None:
+    """What is wrong with parts of device arrays, in one line, or None: first all arrays are such a part, then each
+    alone, including ``out`` if there is one. A ValueError is accepted as well, and so is a framework that has no such
+    parts. What surrounds them is not the recipe's."""
     upload, function, wait, download = steps(module, workload)
     expected = Expected(workload, inputs)
     count = len(inputs)
@@ -455,15 +491,19 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
     def written(name: int | str) -> bool:
         return name == "out" or repeats(workload)
 
-    def fault_of(names: Sequence[int | str]) -> str | None:
-        padded = {
-            n: np.pad(x.reshape(-1), 1, constant_values=NEIGHBOUR if written(n) else np.nan) if n in names else x
-            for n, x in hosts.items()
-        }
-        whole: dict[int | str, Any] = dict(enumerate(upload(*(padded[i] for i in range(count)))))
+    def fault_of(view: View, names: Sequence[int | str]) -> str | None:
+        larger = {n: view.around(x, NEIGHBOUR if written(n) else np.nan) if n in names else x for n, x in hosts.items()}
+        whole: dict[int | str, Any] = dict(enumerate(upload(*(larger[i] for i in range(count)))))
         if "out" in names:
-            (whole["out"],) = upload(padded["out"])
-        given = {n: x[1:-1].reshape(hosts[n].shape) if n in names else x for n, x in whole.items()}
+            (whole["out"],) = upload(larger["out"])
+        given = dict(whole)
+        for n in names:
+            try:
+                given[n] = view.take(whole[n], hosts[n].shape)
+            except Exception:  # each framework has its own for what it cannot do
+                return None
+            if tuple(given[n].shape) != hosts[n].shape:
+                return None
         options = {"out": given["out"]} if "out" in names else {}
         try:
             result = function(*(given[i] for i in range(count)), **options)
@@ -473,19 +513,20 @@ def check_slices(module: ModuleType, workload: ModuleType, inputs: Sequence[Any]
         fault = expected.disagreement(download(result))
         for n in filter(written, names):
             after = download(whole[n])
-            if not (after[[0, -1]] == NEIGHBOUR).all():
-                return "the elements before or after it were overwritten"
+            if not (view.others(after) == NEIGHBOUR).all():
+                return "the elements around it were overwritten"
             if n == "out":
-                fault = fault or expected.disagreement(after[1:-1].reshape(hosts[n].shape))
+                fault = fault or expected.disagreement(view.take(after, hosts[n].shape))
         return fault
 
-    for names in dict.fromkeys([tuple(hosts), *((name,) for name in hosts)]):
-        try:
-            fault = fault_of(names)
-        except Exception as error:  # a recipe may raise anything
-            fault = reason(error)
-        if fault:
-            return f"a slice of a device array{' as out=' if names == ('out',) else ''}: {fault}"
+    for view in VIEWS:
+        for names in dict.fromkeys([tuple(hosts), *((name,) for name in hosts)]):
+            try:
+                fault = fault_of(view, names)
+            except Exception as error:  # a recipe may raise anything
+                fault = reason(error)
+            if fault:
+                return f"{view.what} of a device array{' as out=' if names == ('out',) else ''}: {fault}"
     return None
 
 

@@ -56,14 +56,14 @@ class Device(Protocol):
 
     def late(self, call: Call, wait: Wait, right: Right) -> bool: ...
 
-    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]: ...
+    def device_times(self, call: Call, wall: float) -> list[float]: ...
 
     def free_bytes(self) -> int | None: ...
 
     def probe(self) -> Probe: ...
 
 
-def _late(occupy: Callable[[float], None], finish: Callable[[], Any], call: Call, wait: Wait, right: Right) -> bool:
+def _late(occupy: Callable[[float], None], finish: Call, call: Call, wait: Wait, right: Right) -> bool:
     """Whether wait() returns before call() is done on a device that is kept busy meanwhile."""
     for seconds in (LATE_SPIN, 10 * LATE_SPIN):
         finish()
@@ -177,7 +177,7 @@ def _part_of(cache_bytes: int) -> tuple[int, int]:
     return n, int(0.618 * n) // 32 * 32  # far from the last few steps, whose vectors a smaller cache may still have
 
 
-def _fastest(call: Callable[[], Any], seconds: float = 0.02) -> float:
+def _fastest(call: Call, seconds: float = 0.02) -> float:
     """The seconds of the fastest call, which nothing else on this machine has delayed, of those in so many seconds."""
     times: list[float] = []
     end = time.perf_counter() + seconds
@@ -210,7 +210,7 @@ class Host:
             wait(result)
             return not right(result)
 
-    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
+    def device_times(self, call: Call, wall: float) -> list[float]:
         raise Unmeasurable("there is no clock other than the host's")
 
     def free_bytes(self) -> int | None:
@@ -410,7 +410,7 @@ class Cuda:
         blocks = -(-threads // properties.max_threads_per_block)
         return blocks * properties.multiprocessor_count, threads // blocks
 
-    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
+    def device_times(self, call: Call, wall: float) -> list[float]:
         """Seconds per call, one value per batch of calls that were all queued before the first of them ran.
 
         ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself.
@@ -418,16 +418,9 @@ class Cuda:
         count = max(1, min(100, int(0.005 / wall)))
         times: list[float] = []
         while len(times) < BATCHES:
-            self.device.sync()
-            self.spin(1e-3 + 2 * wall * count)
-            start = self.record()
-            for _ in range(count):
-                call()
-            stop = self.record()
-            queued = not start.is_done
-            stop.sync()
-            if queued:
-                times.append((stop - start) / 1e3 / count)
+            seconds = self.behind(1e-3 + 2 * wall * count, call, count)
+            if seconds is not None:
+                times.append(seconds)
             elif count > 1:
                 count, times = count // 2, []
             else:
@@ -436,7 +429,20 @@ class Cuda:
                 break
         return times
 
-    def host_times(self, call: Callable[[], Any], wall: float) -> list[float]:
+    def behind(self, busy: float, call: Call, count: int) -> float | None:
+        """Seconds per call of so many calls behind so many seconds of spinning, by the device's clock; None if the first
+        of them ran before all were queued."""
+        self.device.sync()
+        self.spin(busy)
+        start = self.record()
+        for _ in range(count):
+            call()
+        stop = self.record()
+        queued = not start.is_done
+        stop.sync()
+        return (stop - start) / 1e3 / count if queued else None
+
+    def host_times(self, call: Call, wall: float) -> list[float]:
         """device_times() by the host's clock, which knows nothing of the device's."""
 
         def batch(count: int, call: Call, busy: float) -> tuple[float, float]:
@@ -493,20 +499,14 @@ class Cuda:
         kernel, config = self.work.get_kernel(name), LaunchConfig(grid=blocks, block=threads)
         return lambda: launch(self.stream, config, kernel, *arguments)
 
-    def fastest(self, call: Callable[[], Any], count: int = 1) -> float | None:
+    def fastest(self, call: Call, count: int = 1) -> float | None:
         """Seconds of one of ``count`` calls that were all queued before the first of them ran, the fewest of PROBED
         times; None if the host is too busy to queue them."""
         busy, times = 1e-3, []
         for _ in range(2 * PROBED):
-            self.spin(busy)
-            start = self.record()
-            for _ in range(count):
-                call()
-            stop = self.record()
-            queued = not start.is_done
-            stop.sync()
-            if queued:
-                times.append((stop - start) / 1e3 / count)
+            seconds = self.behind(busy, call, count)
+            if seconds is not None:
+                times.append(seconds)
             else:
                 busy *= 2
             if len(times) == PROBED:
@@ -650,11 +650,11 @@ class OpenCl:
         count = self.queue.device.max_compute_units * groups
         self.kernel(self.own, (count * size,), (size,), np.int64(rounds), self.sink)
 
-    def device_times(self, call: Callable[[], Any], wall: float) -> list[float]:
+    def device_times(self, call: Call, wall: float) -> list[float]:
         """Seconds per call, by the host's clock: OpenCL's own needs a queue that was made for it."""
         return _by_host_clock(self._batch, call, wall)
 
-    def _batch(self, count: int, call: Callable[[], Any], busy: float) -> tuple[float, float]:
+    def _batch(self, count: int, call: Call, busy: float) -> tuple[float, float]:
         """(seconds until all calls are queued, seconds until all are done), queued after ``busy`` seconds of
         spinning."""
         self.queue.finish()
