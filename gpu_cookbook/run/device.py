@@ -430,8 +430,8 @@ class Cuda:
         return times
 
     def behind(self, busy: float, call: Call, count: int) -> float | None:
-        """Seconds per call of so many calls behind so many seconds of spinning, by the device's clock; None if the first
-        of them ran before all were queued."""
+        """Seconds per call of so many calls behind so many seconds of spinning, by the device's clock; None if the
+        first of them ran before all were queued."""
         self.device.sync()
         self.spin(busy)
         start = self.record()
