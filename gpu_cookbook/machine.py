@@ -155,12 +155,11 @@ def cores_in_use() -> float:
 @cache
 def processor() -> str:
     """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
-    name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
-    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    # Last, since it starts a process.
+    return f"{next(names, '') or platform.processor() or platform.machine()}, {len(os.sched_getaffinity(0))} cores"
 
 
 def installed(package: str) -> bool:

@@ -58,10 +58,12 @@ REASONS = {
     "remembers_blocks": "the same arrays with other values: 1 of 1 elements are wrong",
     "remembers_chunks": "the same arrays with other values: 1 of 1 elements are wrong",
     "remembers_contents": "after the caller has changed a result: 1 of 1 elements are wrong",
+    "remembers_handles": "the same call again is done while no other process runs: its result was kept",
+    "any_strides": "every other element of a device array: ",
     "prepared_once": "prepared: call 1: 1 of 1 elements are wrong",
     "prepared_elsewhere": "prepared: call 1: 1 of 1 elements are wrong, the first at [0]: nan",
     "handle_in_a_tuple": "after wait(), the MapResult that is the result is not done",
-    "waits_for_one": "wait() returns before all processes are done",
+    "waits_for_one": "done",  # what is not, or that wait() returns before all processes are
     "ring_of_results": "a later call changes the result of an earlier one",
     "ring_of_uploads": "after many calls, what was uploaded first at 1: other values than those of the host",
     "not_in_place": "after the call, the arrays that it was given: other values than those of the host",

@@ -33,7 +33,8 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
     outcome = Outcome()
     known: dict[Recipe, list[Result]] = {}
     machine.distribution_names("numpy")  # what all packages are is read here, once, and not by each thread
-    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) // 2)) as pool:
+    # As many as three quarters of the cores: each waits for its device, and some start processes of their own.
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
         # Those with an engine first, which take longest: so none runs alone at the end.
         first = sorted(recipes, key=lambda recipe: "engine" not in recipe.functions)
         futures = {pool.submit(one, recipe): recipe for recipe in first}

@@ -81,12 +81,16 @@ def _late(occupy: Callable[[float], None], finish: Call, call: Call, wait: Wait,
 
 
 @contextlib.contextmanager
-def processes_held_up(half: int) -> Iterator[None]:
-    """Every other process that works for this one is stopped, the first or the second of each pair, for HELD at least
-    and not longer than this is open."""
-    workers = [each for each in psutil.Process().children(recursive=True) if not _children(each)][half::2]
+def processes_held_up(half: int | None = None) -> Iterator[threading.Event]:
+    """Processes that work for this one are stopped, for HELD at least and not longer than this is open: all of them, or
+    every other one, the first or the second of each pair. The event is set when they go on."""
+    workers = psutil.Process().children(recursive=True)
+    if half is not None:
+        workers = [each for each in workers if not _children(each)][half::2]
+    released = threading.Event()
 
     def go_on() -> None:
+        released.set()
         for each in workers:
             with contextlib.suppress(psutil.Error):
                 each.resume()
@@ -97,7 +101,7 @@ def processes_held_up(half: int) -> Iterator[None]:
     timer = threading.Timer(HELD, go_on)
     timer.start()
     try:
-        yield
+        yield released
     finally:
         timer.cancel()
         go_on()

@@ -5,12 +5,13 @@ What reads here waits for nothing that the recipe has queued: it sees what the m
 
 import ctypes
 import itertools
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -31,14 +32,34 @@ def read(result: Any) -> np.ndarray | None:
     return known[0] if len(known) == 1 else np.concatenate([np.ravel(part) for part in known])
 
 
+def held(array: Any) -> np.ndarray | None:
+    """A flat copy of what the memory of an array, or of the parts of one, holds; None if that cannot be seen."""
+    parts = _parts(array)
+    return np.concatenate([kind.read(part).reshape(-1) for part, kind in parts]) if parts else None
+
+
 def write(array: Any, values: np.ndarray) -> bool:
-    """Puts values into the memory of an array, of the same shape and dtype. False if that is not possible, because
-    other processes hold it or it cannot be changed."""
-    kind = _kind(array)
-    if kind is None or kind.write is None:
+    """Puts values into the memory of an array, or of the parts of one, of the same shape and dtype. False if that is
+    not possible, because other processes hold it or it cannot be changed."""
+    parts = _parts(array)
+    if not parts or not all(kind.write for _, kind in parts):
         return False
-    kind.write(array, values)
+    shapes = [np.shape(part) if is_on_host(part) else tuple(part.shape) for part, _ in parts]
+    ends = list(itertools.accumulate(map(math.prod, shapes)))
+    if len(parts) > 1 and ends[-1] != values.size:
+        return False
+    for (part, kind), shape, end in zip(parts, shapes, ends, strict=True):
+        assert kind.write
+        kind.write(part, values if len(parts) == 1 else values.reshape(-1)[end - math.prod(shape) : end].reshape(shape))
     return True
+
+
+def _parts(array: Any) -> list[tuple[Any, "_Kind"]] | None:
+    try:
+        found = [(leaf, _kind(leaf)) for leaf in leaves(array)]
+    except Deferred:
+        return None
+    return None if any(kind is None for _, kind in found) else cast("list[tuple[Any, _Kind]]", found)
 
 
 def is_on_host(value: Any) -> bool:
@@ -46,14 +67,10 @@ def is_on_host(value: Any) -> bool:
     return type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool))
 
 
-def is_readable(value: Any) -> bool:
-    return _kind(value) is not None
-
-
 def is_changeable(value: Any) -> bool:
     """Whether it is an array whose values its framework lets a caller change."""
-    kind = _kind(value)
-    return kind is not None and kind.write is not None and not hasattr(value, "__dask_graph__")
+    parts = _parts(value)
+    return bool(parts) and all(kind.write for _, kind in parts or ()) and not hasattr(value, "__dask_graph__")
 
 
 def identity(result: Any) -> set[Any]:
@@ -62,6 +79,8 @@ def identity(result: Any) -> set[Any]:
     for leaf in leaves(result):
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
+        elif is_cuda(leaf):
+            found |= {leaf.__cuda_array_interface__["data"][0]} - {0}  # of an empty array
         elif not is_on_host(leaf):
             found.add(leaf)
     return found

@@ -92,9 +92,9 @@ def footprint(size):
 def special_inputs(size, seed=0):
     """(description, array) with one special value at a time, in the subset, where it decides the mean, and outside of
     it, where it must not."""
-    (x,) = inputs(size, seed)
-    if x.size > 1_000 and seed > 1:
+    if seed > 1:
         return  # other ordinary values around them show nothing new
+    (x,) = inputs(size, seed)
     for row, column in {(0, 0), (-1, -1), (x.shape[0] // 2, x.shape[1] // 2), (0, -1), (-1, 0), (1, 0), (0, 1)}:
         for value in (np.nan, np.inf, -np.inf, 1e300, 5e-324):
             if x.shape[0] > row and x.shape[1] > column and x.size:
