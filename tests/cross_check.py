@@ -46,7 +46,7 @@ def work(state):
     workload, technique, size = CASES[case]
     (recipe,) = catalogue.choose([workload], [technique])
     calls = measure.Calls(Loader(recipe).execute(), workload_for(recipe), size)
-    calls.begin()
+    calls.begin(poisoned=True)
     for _ in range(10):
         start = time.perf_counter()
         calls.wait(calls.call())

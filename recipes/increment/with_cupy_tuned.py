@@ -56,7 +56,7 @@ def prepared(a):
     validate(a)
     if not a.size:
         return lambda: a
-    launch(cp.empty(1, np.float32))  # the first launch compiles the kernel, which a capture may not
+    launch(cp.zeros(1, np.float32))  # the first launch compiles the kernel, which a capture may not
     with cp.cuda.Stream(non_blocking=True) as stream:  # the default stream cannot be captured
         stream.begin_capture()
         launch(a)  # recorded, not run

@@ -67,7 +67,7 @@ def prepared(a):
     validate(a)
     if not a.size:
         return lambda: a
-    launch(cuda.device_array(1, np.float32))  # the first launch compiles the kernel, which a capture may not
+    launch(cuda.to_device(np.zeros(1, np.float32)))  # the first compiles the kernel, which a capture may not
     stream = cuda.stream()  # the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(int(stream.handle), cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
     launch(a, stream)  # recorded, not run
