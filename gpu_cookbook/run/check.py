@@ -1,4 +1,5 @@
-"""Checks a recipe in this process: every layout and special value, at the sizes where kernels go wrong."""
+"""Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
+waits; that nothing is remembered; and what it must refuse."""
 
 import inspect
 import re
@@ -13,14 +14,15 @@ import numpy as np
 
 from gpu_cookbook.results import Size
 from gpu_cookbook.run import memory
-from gpu_cookbook.run.device import Device, processes_held_up
+from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
 
-# The value before and after a slice that is written to; NaN would hide an addition or a multiplication there.
-NEIGHBOUR = -7
-# Of check_often(): calls, and how many follow one another before the first is waited for; the seconds after which it
-# ends if a call is slow, but not before the fewest calls; the elements of the largest array.
-CALLS, IN_A_ROW, OFTEN, FEWEST, MOST = 1_024, 16, 1.0, 32, 400_000
-ARRIVAL = 1  # seconds
+SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
+CALLS = 1_024  # of check_often()
+IN_A_ROW = 16  # calls that follow one another before the first is waited for
+OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
+FEWEST = 32
+MOST = 400_000  # elements: larger arrays are tried in one layout only, and not in check_often()
+ARRIVAL = 1  # seconds for which an upload may still be under way
 SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
@@ -113,7 +115,7 @@ class Expected:
     def disagreement(self, result: Any) -> str | None:
         """What is wrong with a result on the host, in one line, or None."""
         if not memory.is_on_host(result):
-            return f"{memory.kind_of(result)} is no array in the host's memory: work may be left to whoever looks at it"
+            return f"{memory.kind_of(result)} is not a NumPy array or a number: its values may not be computed yet"
         result, expected = np.asarray(result), self.answer
         if result.shape != expected.shape:
             return f"the result's shape is {result.shape} instead of {expected.shape}"
@@ -197,7 +199,7 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
         special = getattr(workload, "special_inputs", lambda size, seed: ())(size, seed)
         plain = workload.inputs(size, seed)
-        large = any(x.size > MOST for x in plain if isinstance(x, np.ndarray))  # only there for what large sums lose
+        large = any(x.size > MOST for x in plain if isinstance(x, np.ndarray))  # for the rounding of large sums
         for description, inputs in [("", plain)] if large else (*variants(plain), *special):
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is intended
@@ -222,6 +224,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         if fault:
             return f"prepared: {fault}"
     fault = check_views(module, workload, inputs)
+    if not fault and inputs and all(isinstance(x, np.ndarray) and x.ndim == 1 and x.size % 2 == 0 for x in inputs):
+        fault = check_views(module, workload, [x.reshape(2, -1) for x in inputs])
     if fault:
         return fault
     if not any(isinstance(x, np.ndarray) for x in inputs):
@@ -236,12 +240,12 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
     nearly = [x.copy() for x in first]
-    for x in nearly:  # who looks at a few values only takes these for the first ones
+    for x in nearly:  # only one element differs: a recipe that compares a few values takes these for the first ones
         if x.size:
-            x[tuple(n // 4 * 2 for n in x.shape)] = NEIGHBOUR
+            x[tuple(n // 4 * 2 for n in x.shape)] = SENTINEL
     expected, others = Expected(workload, first), [(values, Expected(workload, values)) for values in (nearly, second)]
     arguments = upload(*(x.copy() for x in first))
-    if fault := _unlike(arguments, first):
+    if fault := _mismatch(arguments, first):
         return f"upload(): {fault}"
 
     def done() -> Any:
@@ -258,20 +262,20 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
         changed = [expected.answer] if memory.is_changeable(arguments[0]) else []
     else:
         held, changed = expected.held(before), list(first)
-    if fault := _unlike(arguments[: len(changed)], changed):
+    if fault := _mismatch(arguments[: len(changed)], changed):
         return f"after the call, the arrays that it was given: {fault}"
     host = download(before)
     kept = np.array(host)
     for values, other in others:
         if not rewritten(values):
             again = done()
-            if size and memory.identity(before) & memory.identity(again):
+            if any(x.size for x in first) and memory.identity(before) & memory.identity(again):
                 return "the next call returns the same result again, and may have done nothing"
             break
         if fault := other.fault_of(done(), download):
             return f"the same arrays with other values: {fault}"
     else:
-        overwritten = np.full(other.answer.shape, NEIGHBOUR, first[0].dtype)
+        overwritten = np.full(other.answer.shape, SENTINEL, first[0].dtype)
         if not repeats(workload) and memory.write(done(), overwritten) and (fault := other.fault_of(done(), download)):
             return f"after the caller has changed a result: {fault}"
     if held is not None and not expected.holds(before):
@@ -290,9 +294,9 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     return None
 
 
-def _unlike(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None:
-    """What these arrays hold instead of the values, in one line; None if they do not, or if it cannot be seen. A copy
-    to the device that is under way has a second to arrive: only the recipe's own stream waits for it."""
+def _mismatch(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None:
+    """How the arrays differ from these values, in one line; None if they do not, or if it cannot be seen. A copy to the
+    device that is under way may still arrive: only the recipe's own stream waits for it."""
     for x, expected in zip(arrays, values, strict=True):
         shape = tuple(getattr(x, "shape", expected.shape))
         if shape != expected.shape:
@@ -302,15 +306,14 @@ def _unlike(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None:
             if np.array_equal(held, expected.reshape(-1), equal_nan=True):
                 break
             if time.monotonic() > end:
-                return "other values than those of the host"
+                return "wrong values"
     return None
 
 
 def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
-    """What is wrong with wait() in one line, or None. What an engine's processes do cannot be held up here; its handles
-    say whether it is done."""
+    """What is wrong with wait() in one line, or None. For an engine's processes, see check_engine()."""
     upload, function, wait, _ = steps(module, workload)
-    if hasattr(module, "engine"):
+    if hasattr(module, "engine") and has_processes():
         return check_engine(module, workload, size)
     inputs = workload.inputs(size, 5)  # which no call has seen: old memory does not hold the answer
     expected = Expected(workload, inputs)
@@ -325,15 +328,16 @@ def check_waiting(module: ModuleType, workload: ModuleType, size: Size, device: 
     if device.late(call, wait, expected.holds):
         return "wait() returns before the device is done"
     if size == workload.EDGE_SIZES[-1]:
-        way = round_trip(module, workload)
-        if device.late(lambda: way(*inputs), lambda result: None, lambda result: not expected.disagreement(result)):
+        way, others = round_trip(module, workload), workload.inputs(size, 8)
+        answer = Expected(workload, others)
+        if device.late(lambda: way(*others), lambda result: None, lambda result: not answer.disagreement(result)):
             return "with transfer, the result is there before the device is done"
     return None
 
 
 def check_engine(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """What is wrong with the calls of an engine in one line, or None: every other process is stopped for a moment, and
-    then the others. When wait() returns, the result must be there all the same. While all are stopped, none can be."""
+    """What is wrong with the calls of an engine in one line, or None: with every other process stopped, and then the
+    others, the result must be complete when wait() returns. With all of them stopped, no call can complete."""
     if size != workload.EDGE_SIZES[-1]:
         return None
     upload, function, wait, _ = steps(module, workload)
@@ -341,22 +345,27 @@ def check_engine(module: ModuleType, workload: ModuleType, size: Size) -> str | 
         inputs = workload.inputs(size, 6 + half)
         expected = Expected(workload, inputs)
         arguments = upload(*inputs)
-        with processes_held_up(half):
-            result = function(*arguments)
-            wait(result)
-            late = not expected.holds(result)
-        if late:
-            return "wait() returns before all processes are done"
-    with processes_held_up() as released:  # the same arguments again, which nothing in this process may remember
+        for seconds in (HELD, 10 * HELD):
+            with processes_held_up(seconds, half) as (_, released):
+                result = function(*arguments)
+                in_time = not released.is_set()
+                wait(result)
+                late = not expected.holds(result)
+            if late:
+                return "wait() returns before all processes are done"
+            if in_time:
+                break
+    with processes_held_up(HELD) as (stopped, released):
         wait(function(*arguments))
-        if not released.is_set():
-            return "the same call again is done while no other process runs: its result was kept from the call before"
+        if stopped and not released.is_set():
+            return "the same call again completes while every other process is stopped: its result was kept"
     return None
 
 
 def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     """What is wrong with one of many calls, in one line, or None: all sizes in turn, several calls in a row before the
-    first is waited for, and every result compared."""
+    first is waited for, and every result compared. Then the large sizes; and what was uploaded and computed first must
+    be unchanged."""
     upload, function, wait, download = steps(module, workload)
     work, early = [], []  # early: what the caller still has when all is done
     for number, size in enumerate((*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()))):
@@ -394,7 +403,7 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     for label, expected, given, result in early:
         if not expected.holds(result):
             return f"many later calls change the result of the first at {label}"
-        if not repeats(workload) and (fault := _unlike(given, expected.inputs)):
+        if not repeats(workload) and (fault := _mismatch(given, expected.inputs)):
             return f"after many calls, what was uploaded first at {label}: {fault}"
     return None
 
@@ -501,7 +510,7 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
         return name == "out" or repeats(workload)
 
     def fault_of(view: View, names: Sequence[int | str]) -> str | None:
-        larger = {n: view.around(x, NEIGHBOUR if written(n) else np.nan) if n in names else x for n, x in hosts.items()}
+        larger = {n: view.around(x, SENTINEL if written(n) else np.nan) if n in names else x for n, x in hosts.items()}
         whole: dict[int | str, Any] = dict(enumerate(upload(*(larger[i] for i in range(count)))))
         if "out" in names:
             (whole["out"],) = upload(larger["out"])
@@ -522,7 +531,7 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
         fault = expected.disagreement(download(result))
         for n in filter(written, names):
             after = download(whole[n])
-            if not (view.others(after) == NEIGHBOUR).all():
+            if not (view.others(after) == SENTINEL).all():
                 return "the elements around it were overwritten"
             if n == "out" and not fault:  # Numba's transpose is a copy
                 fault = expected.disagreement(view.take(after, hosts[n].shape))

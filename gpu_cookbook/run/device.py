@@ -37,7 +37,7 @@ INNERMOST = 12 * 1024
 # at 2 GHz; the reference BLAS does a few.
 VECTORS = 16
 LATE_SPIN = 0.1  # seconds: long compared with the time slices of other processes that run checks on the same device
-HELD = 0.05  # seconds for which processes of an engine are stopped
+HELD = 0.05  # seconds for which an engine's processes are stopped
 
 
 Call = Callable[[], Any]
@@ -81,30 +81,42 @@ def _late(occupy: Callable[[float], None], finish: Call, call: Call, wait: Wait,
 
 
 @contextlib.contextmanager
-def processes_held_up(half: int | None = None) -> Iterator[threading.Event]:
-    """Processes that work for this one are stopped, for HELD at least and not longer than this is open: all of them, or
-    every other one, the first or the second of each pair. The event is set when they go on."""
+def processes_held_up(
+    seconds: float, half: int | None = None
+) -> Iterator[tuple[list[psutil.Process], threading.Event]]:
+    """Stops the processes that work for this one for so many seconds, or until this is closed: all of them, or every
+    other one of those without children, the first or the second of each pair. Gives those that were stopped, and an
+    event that is set when they are resumed."""
     workers = psutil.Process().children(recursive=True)
     if half is not None:
         workers = [each for each in workers if not _children(each)][half::2]
+    stopped: list[psutil.Process] = []
     released = threading.Event()
 
-    def go_on() -> None:
+    def resume() -> None:
         released.set()
         for each in workers:
             with contextlib.suppress(psutil.Error):
                 each.resume()
 
-    for each in workers:
-        with contextlib.suppress(psutil.Error):
-            each.suspend()
-    timer = threading.Timer(HELD, go_on)
-    timer.start()
+    timer = threading.Timer(seconds, resume)
     try:
-        yield released
+        for each in workers:
+            with contextlib.suppress(psutil.Error):
+                each.suspend()
+                stopped.append(each)
+        timer.start()
+        yield stopped, released
     finally:
         timer.cancel()
-        go_on()
+        resume()
+        if timer.ident:
+            timer.join()
+
+
+def has_processes() -> bool:
+    """Whether any process works for this one."""
+    return bool(psutil.Process().children())
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

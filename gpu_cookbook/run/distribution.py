@@ -21,7 +21,7 @@ As the seeds are fixed, the outcome for a recipe does not change from run to run
 Two tests need no second stage, because what they count hardly ever happens to a right recipe (see EQUAL):
 
 - Equal samples. The mean over two samples, taken twice, less the mean over the first is the second one. It must not be
-  the first one of any seed.
+  the first one of any seed. Nor may seeds that are powers of two have equal samples.
 - Samples in float32: means that float32 numbers can express.
 
 What this does not find: distributions that some hundred samples do not tell from a normal one, such as the sum of
@@ -95,9 +95,9 @@ MANY = (
     Shape(17, 1, 16),
     Shape(9, 9, 9),  # all in one chunk
 )
-# A quarter of a million samples in one chunk: a generator may do something else where it has much to do.
+# A million samples in one chunk: for many at once a generator may take another way.
 LARGE, LARGE_SEEDS, LARGE_AGAIN = Shape(1_000, 1_000, 1_000), 8, 64
-FAR = tuple(2**bit for bit in range(32))  # seeds that someone who keeps fewer bits does not tell apart
+FAR = tuple(2**bit for bit in range(32))  # seeds that a generator which keeps fewer bits confuses
 FIRST_SEED = 10_000  # of the first shape; the next shape's are so many further on, and the second stage's far from all
 SECOND_STAGE = 1_000_000
 # Where tuned recipes are compared with the samples that they share, one mean each.

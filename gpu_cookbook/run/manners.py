@@ -1,5 +1,6 @@
 """What a recipe leaves behind or changes around itself. It is called again and again in a process in which nothing is
-timed, so nothing depends on how busy the machine is: that of its check, or before it is measured one of its own."""
+timed: for check, that of its other checks; for compare, one of its own. Objects and bytes are counted, so that a busy
+machine changes nothing."""
 
 import contextlib
 import ctypes
@@ -35,8 +36,8 @@ from gpu_cookbook.run.runner import MARKER
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
 CALLS = (3, 100)  # in a round: the least and the most
-SECONDS = 0.1  # of a round, at most, unless the least number of calls takes longer
-OWN = 32  # Python objects that looking leaves behind; up to 7 were seen
+SECONDS = 0.1  # that the calls of a round take, unless the least number of calls takes longer
+OWN = 32  # Python objects that the watching itself leaves behind in a round; at most 7 were observed
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
 SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
 # Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
@@ -98,14 +99,16 @@ class Watch:
     def calls(self, module: ModuleType, workload: ModuleType) -> None:
         """Calls the recipe again and again; notes what grows, and what listens."""
         call = one_call(module, workload)
-        start, count = time.monotonic(), 0
+        # The process' own time leaves out other programs, but also what an engine's processes do.
+        clock = time.monotonic if "engine" in self.recipe.functions else time.process_time
+        start, begin, count = time.monotonic(), clock(), 0
         while count < 3 or time.monotonic() - start < WARM_UP:
             call()
             count += 1
             if count == 1:  # what was not there before, such as a context, has no value to go back to
                 self.settings = {k: v for k, v in settings().items() if not k.startswith(VARIABLE)} | self.settings
         self.faults += listening(self.home)
-        calls = int(min(CALLS[1], max(CALLS[0], SECONDS / ((time.monotonic() - start) / count))))
+        calls = int(min(CALLS[1], max(CALLS[0], SECONDS * count / max(1e-3, clock() - begin))))
         kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
         if "engine" in self.recipe.functions and self.recipe.framework != "multiprocessing":  # a pool keeps nothing
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
@@ -222,11 +225,12 @@ def _memory(process: psutil.Process) -> int:
     return 0
 
 
-def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, most: int) -> dict[str, float]:
+def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, threshold: int) -> dict[str, float]:
     """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
-    the objects of a call that are the framework's own affair; ``most``: the bytes of host memory in a round."""
+    the objects of a call that are the framework's own affair; ``threshold``: the bytes by which the memory of this
+    process, or of its other processes, grows in a round if it leaks."""
     least = {"Python objects": (kept + 1) * calls + OWN, "bytes of device memory": LEAST}
-    least |= dict.fromkeys(("bytes of host memory", "bytes of memory in other processes"), most)
+    least |= dict.fromkeys(("bytes of host memory", "bytes of memory in other processes"), threshold)
     return {
         what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
         for what, first in sizes[0].items()

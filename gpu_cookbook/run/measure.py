@@ -339,7 +339,7 @@ def measure(
         cold = time.perf_counter() - start
     if peak:
         result = replace(result, peak_memory=peak.bytes)
-    if not calls.arrays:  # of this seed alone the mean of as many samples may be known
+    if not calls.arrays:  # only seed 0 has a stored mean for this many samples
         calls.verify_all()
         result = replace(result, error=calls.error())
     timings = {}

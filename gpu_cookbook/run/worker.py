@@ -218,9 +218,8 @@ def scale(job: dict[str, Any], say: Say) -> None:
             return download(result)
 
         def measured(problem: Sequence[int]) -> scaling.Answer:
-            means: list[
-                float
-            ] = []  # with the seeds 0, 1, …: nothing that a recipe keeps of one call is of use in the next
+            # Of the seeds 0, 1, …: what a recipe keeps of one call is of no use to the next.
+            means: list[float] = []
             losses = engines.losses(recipe)
             timed = measure.clocked(lambda: means.append(answer(problem, len(means))))
             times = [timed()]

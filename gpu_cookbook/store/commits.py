@@ -15,6 +15,7 @@ C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 CHECKED_ONLY = {
     *("EDGE_SIZES", "AWKWARD", "MEANS", "tolerance", "error_scale", "exact_inputs", "special_inputs", "_special"),
     *("shared_mean", "shared_reference", "shared_tolerance", "shared_error_scale"),
+    *("MORE_SIZES", "LARGE_SIZES", "wrong_inputs"),
 }
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 
@@ -99,7 +100,7 @@ def _code(name: str, text: str) -> str:
 def _names(node: ast.stmt) -> set[str]:
     """What a statement of a module defines."""
     if isinstance(node, ast.Assign):
-        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
     return {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
 
 

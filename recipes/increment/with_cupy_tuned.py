@@ -56,7 +56,8 @@ def prepared(a):
     validate(a)
     if not a.size:
         return lambda: a
-    launch(cp.zeros(1, np.float32))  # the first launch compiles the kernel, which a capture may not
+    # The first launch compiles the kernel, which a capture may not. Zeros: initcheck names reads of unwritten memory.
+    launch(cp.zeros(1, np.float32))
     with cp.cuda.Stream(non_blocking=True) as stream:  # the default stream cannot be captured
         stream.begin_capture()
         launch(a)  # recorded, not run

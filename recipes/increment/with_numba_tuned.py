@@ -67,7 +67,8 @@ def prepared(a):
     validate(a)
     if not a.size:
         return lambda: a
-    launch(cuda.to_device(np.zeros(1, np.float32)))  # the first compiles the kernel, which a capture may not
+    # The first launch compiles the kernel, which a capture may not. Zeros: initcheck names reads of unwritten memory.
+    launch(cuda.to_device(np.zeros(1, np.float32)))
     stream = cuda.stream()  # the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(int(stream.handle), cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
     launch(a, stream)  # recorded, not run

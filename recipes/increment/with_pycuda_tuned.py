@@ -61,7 +61,8 @@ def prepared(a):
     validate(a)
     if not a.size:
         return lambda: a
-    launch(gpuarray.zeros(1, np.float32))  # the first launch loads the kernel, which a capture may not
+    # The first launch loads the kernel, which a capture may not. Zeros: initcheck names reads of unwritten memory.
+    launch(gpuarray.zeros(1, np.float32))
     stream = driver.Stream(1)  # CU_STREAM_NON_BLOCKING; the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(stream.handle, cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
     launch(a, stream)  # recorded, not run

@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (200, 1_000, 4_096)
 EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65, 4_099, 33), (200, 200, 200))
-# Plain values only, at sizes that no block divides: one of each kind in between, and one beyond.
+# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
 MORE_SIZES, LARGE_SIZES = ((259, 67, 261),), ((517, 130, 515),)
 TIME_LIMIT = 180  # seconds per result
 

@@ -4,7 +4,7 @@ import numpy as np
 
 SIZES = (40_000, 1_000_000, 2**28)
 EDGE_SIZES = (0, 1, 2, 255, 256, 257, 100_003)
-# Plain values only, at sizes that no block divides: one of each kind in between, and one beyond.
+# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
 MORE_SIZES, LARGE_SIZES = (1_003, 5_003, 20_011, 70_001), (1_048_583,)
 TIME_LIMIT = 180  # seconds per result
 

@@ -62,7 +62,8 @@ def prepared(a, b, out=None):
     out = output_for(a, b, out)
     if not a.size:
         return lambda: out
-    launch(*cp.zeros((3, 1), np.float32))  # the first launch compiles the kernel, which a capture may not
+    # The first launch compiles the kernel, which a capture may not. Zeros: initcheck names reads of unwritten memory.
+    launch(*cp.zeros((3, 1), np.float32))
     with cp.cuda.Stream(non_blocking=True) as stream:  # the default stream cannot be captured
         stream.begin_capture()
         launch(a, b, out)  # recorded, not run

@@ -71,7 +71,7 @@ def prepared(a, b, out=None):
     out = output_for(a, b, out)
     if not a.size:
         return lambda: out
-    launch(*3 * [cuda.to_device(np.zeros(1, np.float32))])  # the first compiles the kernel, which a capture may not
+    launch(*3 * [cuda.to_device(np.zeros(1, np.float32))])  # the first compiles, which a capture may not
     stream = cuda.stream()  # the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(int(stream.handle), cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
     launch(a, b, out, stream)  # recorded, not run

@@ -66,7 +66,8 @@ def prepared(a, b, out=None):
     out = output_for(a, b, out)
     if not a.size:
         return lambda: out
-    launch(*3 * [gpuarray.zeros(1, np.float32)])  # the first launch loads the kernel, which a capture may not
+    # The first launch loads the kernel, which a capture may not. Zeros: initcheck names reads of unwritten memory.
+    launch(*3 * [gpuarray.zeros(1, np.float32)])
     stream = driver.Stream(1)  # CU_STREAM_NON_BLOCKING; the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(stream.handle, cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
     launch(a, b, out, stream)  # recorded, not run

@@ -18,7 +18,8 @@ def kernel(a, b, out):
     torch.mul(a, b, out=out)
 
 
-# Once, now, and large: the first call's size decides on the block size (GPU) and the number of threads (CPU).
+# Once, now, and large: the first call's size decides on the block size (GPU) and the number of threads (CPU). Zeros,
+# because compute-sanitizer's initcheck names reads of unwritten memory.
 kernel(*(torch.zeros(2**20, device=device) for _ in range(3)))
 
 

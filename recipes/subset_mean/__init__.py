@@ -8,7 +8,7 @@ EDGE_SIZES = (
     (2_053, 2_051),  # more than 2**20 numbers to add, to find recipes that add large arrays in float32
     (1, 100_003),
 )
-# Plain values only, at sizes that no block divides: one of each kind in between, and one beyond.
+# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
 MORE_SIZES, LARGE_SIZES = ((3, 5_001), (70, 71)), ((4_099, 2_055),)
 TIME_LIMIT = 300  # seconds per result
 

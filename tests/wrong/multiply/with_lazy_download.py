@@ -1,4 +1,4 @@
-"""Wrong: download() returns Dask's array, which is computed when it is looked at.
+"""Wrong: download() returns a Dask array that is not computed yet.
 
 Framework: Dask
 Runs on: CPU

@@ -1,4 +1,4 @@
-"""Wrong: of a slice, where the array begins that it was taken of is taken for its own beginning.
+"""Wrong: takes the start of the whole array for the start of a slice of it.
 
 Framework: NumPy
 Runs on: CPU

@@ -14,13 +14,13 @@ from unittest import mock
 import numpy as np
 import ray
 
-CORES = len(os.sched_getaffinity(0))
+PARTS = max(2, len(os.sched_getaffinity(0)))
 
 
 @contextmanager
 def engine():
     with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
-        ray.init(address="local", num_cpus=CORES, include_dashboard=False, logging_level="ERROR")
+        ray.init(address="local", num_cpus=PARTS, include_dashboard=False, logging_level="ERROR")
     try:
         yield
     finally:
@@ -37,7 +37,7 @@ class Parts:
 def upload(*arrays):
     arrays = [np.asarray(x, np.float32, order="C") for x in arrays]
     return tuple(
-        Parts(x.shape, x.dtype, [ray.put(part) for part in np.array_split(x.reshape(-1), CORES)]) for x in arrays
+        Parts(x.shape, x.dtype, [ray.put(part) for part in np.array_split(x.reshape(-1), PARTS)]) for x in arrays
     )
 
 

@@ -1,4 +1,4 @@
-"""Wrong: a chunk has 4,096 samples, again and again.
+"""Wrong: a chunk repeats the same 4,096 samples.
 
 Framework: NumPy
 Runs on: CPU

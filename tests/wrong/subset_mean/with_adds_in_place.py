@@ -1,4 +1,4 @@
-"""Wrong: the one is added to the array itself, and to save memory.
+"""Wrong: to save memory, the one is added to the caller's array.
 
 Framework: NumPy
 Runs on: CPU
