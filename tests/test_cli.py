@@ -64,6 +64,7 @@ def test_list_of_one_lane(lane):
     assert f"{len(wanted)} recipes" in table
 
 
+@pytest.mark.slow
 def test_check_of_one_lane():
     tuned = [r for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment"]
     out, _ = cookbook("check", "increment", "--lane", "tuned", "--json")
@@ -71,6 +72,7 @@ def test_check_of_one_lane():
     assert {row["lane"] for row in json.loads(out)} == {"tuned"}
 
 
+@pytest.mark.slow
 def test_compare_of_one_lane_has_numpy_too():
     tuned = next(r.technique for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment")
     arguments = ("increment", "-s", "1000", "-t", "torch", "-t", tuned, "--lane", "tuned")
@@ -103,6 +105,7 @@ def test_list_never_cuts_a_name(width, monkeypatch, capsys):
     assert {recipe.technique for recipe in catalogue.recipes()} <= set(out.split())
 
 
+@pytest.mark.slow
 def test_tables_of_chosen_recipes():
     def stored(*arguments):
         tables = json.loads(cookbook("tables", "--format", "json", *arguments)[0])
@@ -270,6 +273,7 @@ def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
     assert "first result: a fresh process" in out and "GB of host memory" in out  # a chart; why a size was skipped
 
 
+@pytest.mark.slow
 def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
     out, _ = unprobed("compare", "matmul", "-t", "numpy", "-s", "200", "-s", "2**28", "--format", "json")
     fits, row = json.loads(out)

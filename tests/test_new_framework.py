@@ -158,6 +158,7 @@ def test_check_checks_it(clone):
     assert out.count("correct") == 2
 
 
+@pytest.mark.slow
 def test_compare_measures_it_and_tables_and_the_asv_suite_have_it(clone):
     saved = cookbook(clone, "compare", "multiply", "-t", "frobnicate", "--save", "--machine", "m", "--format", "json")
     assert {row["technique"] for row in json.loads(saved)} == {"numpy", "frobnicate"}

@@ -2,6 +2,7 @@
 waits; that nothing is remembered; and what it must refuse."""
 
 import inspect
+import itertools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ IN_A_ROW = 16  # calls that follow one another before the first is waited for
 OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
 FEWEST = 32
 MOST = 400_000  # elements: larger arrays are tried in one layout only, and not in check_often()
-ARRIVAL = 1  # seconds for which an upload may still be under way
+ARRIVAL = 0.3  # seconds for which an upload may still be under way
 SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
@@ -178,6 +179,11 @@ def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "read-only: ", fixed
 
 
+def in_layouts(description: str, inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """variants() of inputs that have a description themselves."""
+    return ((f"{description}{layout}", values) for layout, values in variants(inputs))
+
+
 def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
     """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device."""
     upload, function, wait, download = steps(module, workload)
@@ -197,10 +203,12 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         ways["round_trip: "] = fault_of_round_trip
     kept: list[tuple[Any, np.ndarray]] = []  # each result of round_trip, and a copy of it
     for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
-        special = getattr(workload, "special_inputs", lambda size, seed: ())(size, seed)
+        special = iter(getattr(workload, "special_inputs", lambda size, seed: ())(size, seed))
         plain = workload.inputs(size, seed)
         large = any(x.size > MOST for x in plain if isinstance(x, np.ndarray))  # for the rounding of large sums
-        for description, inputs in [("", plain)] if large else (*variants(plain), *special):
+        layouts = [("", plain)] if large else variants(plain)
+        others = itertools.chain.from_iterable(in_layouts(*each) for each in itertools.islice(special, 1))
+        for description, inputs in itertools.chain(layouts, () if large else others, () if large else special):
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is intended
                 expected = Expected(workload, before, flush=flushes(module))
@@ -217,6 +225,9 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         expected = Expected(workload, inputs)
         (out,) = upload(np.full(expected.answer.shape, np.nan, np.float32))
         fault = fault_of_call(inputs, expected, out=out) or expected.fault_of(out, download)
+        if not fault:
+            inputs = workload.inputs(size, 7)
+            fault = fault_of_call(inputs, Expected(workload, inputs), out=out)
         if fault:
             return f"out=: {fault}"
     if hasattr(module, "prepared"):
@@ -307,6 +318,7 @@ def _mismatch(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None
                 break
             if time.monotonic() > end:
                 return "wrong values"
+            time.sleep(1e-3)
     return None
 
 

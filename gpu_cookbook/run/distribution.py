@@ -38,8 +38,8 @@ from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run.check import steps
 
 GATE = 2e-3
-LEVEL = 2e-13
-TESTS = 48  # at most: six of single samples, four of each other group; 48 × LEVEL × 100 recipes < 1e-9
+LEVEL = 1.5e-13
+TESTS = 54  # at most: six of single samples, four of each other group; 54 × LEVEL × 100 recipes < 1e-9
 PAIRS = 8  # seeds for the second sample of each pair
 # Two numbers of a right recipe are within 1e-11 as rarely as 6e-12, and equal as rarely as 2**-32 if its generators
 # take seeds of 32 bits; 3,200 pairs of them are compared. EQUAL of these happen as rarely as
@@ -95,8 +95,12 @@ MANY = (
     Shape(17, 1, 16),
     Shape(9, 9, 9),  # all in one chunk
 )
-# A million samples in one chunk: for many at once a generator may take another way.
-LARGE, LARGE_SEEDS, LARGE_AGAIN = Shape(1_000, 1_000, 1_000), 8, 64
+# {shape: how many seeds are tried, and how many again}
+SLOW = {
+    Shape(1_000, 1_000, 1_000): (8, 64),  # a million samples in one chunk: for many at once a generator may differ
+    Shape(10_000, 17, 10_000): (8, 64),  # rows that are repeated further down
+    Shape(33, 33, 2): (16, 100),  # 289 chunks, whose numbers may run into each other
+}
 FAR = tuple(2**bit for bit in range(32))  # seeds that a generator which keeps fewer bits confuses
 FIRST_SEED = 10_000  # of the first shape; the next shape's are so many further on, and the second stage's far from all
 SECOND_STAGE = 1_000_000
@@ -160,12 +164,13 @@ def unlike(means: Means, seeds: Seeds = PLAIN, float32: bool = False) -> str | N
     groups: dict[tuple[Shape, ...], np.ndarray] = {(ONE,): ONE.numbers(ones)}
     groups |= {(shape,): y for shape, y in few.items()}
     groups |= {MANY: np.concatenate(list(few.values()))}
-    groups |= {(LARGE,): numbers([LARGE], FIRST_SEED * (len(MANY) + 2), LARGE_SEEDS)}
+    for place, (shape, (count, _)) in enumerate(SLOW.items(), len(MANY) + 2):
+        groups |= {(shape,): numbers([shape], FIRST_SEED * place, count)}
     for place, (shapes, y) in enumerate(groups.items()):
         if min(probability for _, probability in tests(y, shapes == (ONE,))) > GATE:
             continue
         again = (seeds.singles_again if shapes == (ONE,) else seeds.others_again) // len(shapes)
-        again = LARGE_AGAIN if shapes == (LARGE,) else again
+        again = SLOW[shapes[0]][1] if shapes[0] in SLOW else again
         for what, probability in tests(numbers(shapes, SECOND_STAGE * (place + 1), again), shapes == (ONE,), True):
             if not probability >= LEVEL:
                 return f"{shapes[0] if len(shapes) == 1 else 'all shapes together'}, {again} seeds: {what}"

@@ -212,6 +212,7 @@ def growing() -> dict[str, int]:
         "threads": len(list(Path("/proc/self/task").iterdir())),
         "open files": len(list(Path("/proc/self/fd").iterdir())),
         "child processes": len(process.children(recursive=True)),
+        "files for temporary use": sum(1 for _ in Path(tempfile.gettempdir()).iterdir()),
         "blocks of shared memory": sum(each.is_file() for each in Path("/dev/shm").glob("*")),  # joblib keeps folders
     }
     if machine.gpus():
@@ -229,7 +230,7 @@ def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, threshold: 
     """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
     the objects of a call that are the framework's own affair; ``threshold``: the bytes by which the memory of this
     process, or of its other processes, grows in a round if it leaks."""
-    least = {"Python objects": (kept + 1) * calls + OWN, "bytes of device memory": LEAST}
+    least = {"Python objects": (kept + 0.5) * calls + OWN, "bytes of device memory": LEAST}
     least |= dict.fromkeys(("bytes of host memory", "bytes of memory in other processes"), threshold)
     return {
         what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
@@ -316,7 +317,8 @@ def of_torch(torch: Any) -> dict[str, Any]:
     found = {
         "PyTorch's default dtype": torch.get_default_dtype(),
         "PyTorch's default device": torch.get_default_device(),
-        "PyTorch's number of threads": torch.get_num_threads(),
+        "PyTorch's number of threads": (torch.get_num_threads(), torch.get_num_interop_threads()),
+        "PyTorch's repeated warnings": torch.is_warn_always_enabled(),
         "PyTorch's precision of matrix products": (
             torch.get_float32_matmul_precision(),
             torch.backends.cuda.matmul.allow_tf32,
@@ -352,7 +354,15 @@ def of_cupy(cupy: Any) -> dict[str, Any]:
 
 
 def of_numba(numba: Any) -> dict[str, Any]:
-    return {"Numba's number of threads": numba.get_num_threads()}
+    return {
+        "Numba's number of threads": numba.get_num_threads(),
+        "Numba's size of chunks": numba.get_parallel_chunksize(),
+    }
+
+
+def of_joblib(joblib: Any) -> dict[str, Any]:
+    backend, jobs = joblib.parallel.get_active_backend()
+    return {"joblib's configuration": (type(backend).__name__, jobs)}
 
 
 def of_dask(dask: Any) -> dict[str, Any]:
@@ -364,6 +374,7 @@ FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "torch": of_torch,
     "cupy": of_cupy,
     "numba": of_numba,
+    "joblib": of_joblib,
     "dask": of_dask,
 }
 

@@ -151,6 +151,7 @@ class Turn:
         self.arguments, self.options = arguments, options
         self.calls = 0  # since its arrays were filled
         self.result: Any = None
+        self.back: Callable[[], None] | None = None  # undoes what was changed for one call
         self.replay: Callable[[], Any]  # of prepared()
 
 
@@ -158,8 +159,9 @@ class Calls:
     """The timed calls of a recipe, and the checks that they did the work.
 
     The calls take a few sets of arguments in turn. Between two calls, outside of the clock, a set is given other values
-    at the same place now and then, so that a call which remembers anything of an earlier one is found out. Without
-    arrays, each call has another seed, of which nothing can be remembered.
+    at the same place now and then, so that a call which remembers anything of an earlier one is found out. In between,
+    one element of an array in the host's memory is another for each call, so that what was kept by its contents is of
+    no use. Without arrays, each call has another seed, of which nothing can be remembered.
     """
 
     def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
@@ -172,6 +174,7 @@ class Calls:
         self.inputs = [workload.inputs(size, seed) for seed in range(count + 1)]  # one more, to fill a set with
         self.expected = [Expected(workload, inputs) for inputs in self.inputs]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
+        self.others = itertools.count(0.5)  # values that no element has
         self.anew = None if self.arrays else (workload.inputs(size, seed) for seed in itertools.count(count + 1))
 
     turns: list[Turn]
@@ -190,7 +193,12 @@ class Calls:
             if poisoned and takes_out(self.function):
                 (turn.options["out"],) = self.upload(np.full(self.expected[number].answer.shape, np.nan, np.float32))
             self.turns.append(turn)
-        self.now, self.begun = self.turns[0], time.perf_counter()
+        self.now = self.turns[0]
+        undo = memory.change_one(self.now.arguments[0], 0) if on_host or not self.in_place else None
+        self.alterable = bool(undo)
+        if undo:
+            undo()
+        self.begun = time.perf_counter()
 
     def prepare(self) -> None:
         """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
@@ -204,16 +212,40 @@ class Calls:
         values, for as long as that takes no more time than the calls."""
         before, self.done = self.now, self.done + 1
         self.now = self.turns[self.done % len(self.turns)]
-        due = self.done % EVERY == self.done // EVERY % EVERY or not self.refilled
+        self.restore(self.now)
         start = time.perf_counter()
+        due = self.due(self.done) or not self.refilled
         if due and self.now.calls and self.checking <= (start - self.begun) / 2:
             self.verify(before)
             self.refill()
             self.checking += time.perf_counter() - start
         if self.anew:
             self.now.arguments = next(self.anew)
+        elif self.alterable and self.refilled and not self.due(self.done + 1):
+            self.now.back = memory.change_one(self.now.arguments[0], next(self.others))
         self.now.result = None  # free the previous result first, so that only one of each set exists
         return (self.now,)
+
+    def due(self, number: int) -> bool:
+        """Whether the result of the call before this one is compared."""
+        return number % EVERY == number // EVERY % EVERY
+
+    def restore(self, turn: Turn) -> None:
+        if turn.back:
+            turn.back()
+            turn.back = None
+
+    def sampled(self, call: Callable[[Turn], float]) -> list[float]:
+        """The seconds of calls, whose last results are then compared: in a set of which one element was another, those
+        of one call more."""
+        times = sample(call, self.turn)
+        for turn in self.turns:
+            if turn.back:
+                self.restore(turn)
+                turn.result = None
+                call(turn)
+        self.verify_all()
+        return times
 
     def refill(self) -> None:
         """Gives the arrays of this set the values that no other set has, at the same place. Arrays that other processes
@@ -347,8 +379,7 @@ def measure(
     def resident() -> Timing:
         calls.begin(poisoned=True)
         calls.synchronised(calls.now)
-        times = sample(calls.synchronised, calls.turn)
-        calls.verify_all()
+        times = calls.sampled(calls.synchronised)
         return Timing.of(times)
 
     def own(wall: Timing) -> Timing:
@@ -361,14 +392,12 @@ def measure(
     def replayed() -> Timing:
         calls.prepare()
         calls.replayed(calls.now)
-        times = sample(calls.replayed, calls.turn)
-        calls.verify_all()
+        times = calls.sampled(calls.replayed)
         return Timing.of(times)
 
     def there_and_back() -> Timing:
         calls.begin("with transfer: ", on_host=True)
-        times = sample(calls.there_and_back, calls.turn)
-        calls.verify_all()
+        times = calls.sampled(calls.there_and_back)
         return Timing.of(times)
 
     if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started

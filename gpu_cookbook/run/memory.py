@@ -54,6 +54,23 @@ def write(array: Any, values: np.ndarray) -> bool:
     return True
 
 
+def change_one(array: Any, value: float) -> Callable[[], None] | None:
+    """Changes one element, and returns what changes it back; None if that is not possible, or if the array is not in
+    the host's memory."""
+    parts = _parts(array)
+    view = parts[0][1].view if parts else None
+    if view is None or not view.size:
+        return None
+    place = tuple(n // 2 for n in view.shape)
+    before = view[place]
+    view[place] = value
+
+    def back() -> None:
+        view[place] = before
+
+    return back
+
+
 def _parts(array: Any) -> list[tuple[Any, "_Kind"]] | None:
     try:
         found = [(leaf, _kind(leaf)) for leaf in leaves(array)]
@@ -130,23 +147,31 @@ def _value(leaf: Any) -> np.ndarray | None:
 class _Kind:
     """How the arrays of one kind are read and written."""
 
-    def __init__(self, read: Callable[[Any], np.ndarray], write: Callable[[Any, np.ndarray], None] | None) -> None:
-        self.read, self.write = read, write
+    def __init__(
+        self,
+        read: Callable[[Any], np.ndarray],
+        write: Callable[[Any, np.ndarray], None] | None,
+        view: np.ndarray | None = None,
+    ) -> None:
+        """``view``: an array of NumPy in the same memory, if the host can write there."""
+        self.read, self.write, self.view = read, write, view
 
 
 def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
     if is_on_host(value):
         writeable = type(value) is np.ndarray and value.flags.writeable
-        return _Kind(np.array, np.copyto if writeable else None)
+        return _Kind(np.array, np.copyto, value) if writeable else _Kind(np.array, None)
     torch = sys.modules.get("torch")
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
-        return _Kind(lambda x: np.array(x.detach().numpy()), lambda x, values: np.copyto(x.detach().numpy(), values))
+        host = value.detach().numpy()
+        return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
     shared = _shared(value)
     if shared is not None:
-        return _Kind(lambda x: np.array(shared), lambda x, values: np.copyto(shared, values))
-    if _chunks(value) is not None:
-        return _Kind(_read_chunks, _write_chunks)
+        return _Kind(lambda x: np.array(shared), lambda x, values: np.copyto(shared, values), shared)
+    chunks = _chunks(value)
+    if chunks is not None:
+        return _Kind(_read_chunks, _write_chunks, chunks[0][1] if chunks else None)
     if is_opencl(value):
         return _Kind(_read_opencl, _write_opencl)
     return _Kind(_read_cuda, _write_cuda) if is_cuda(value) else None

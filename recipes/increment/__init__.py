@@ -4,8 +4,8 @@ import numpy as np
 
 SIZES = (40_000, 1_000_000, 2**28)
 EDGE_SIZES = (0, 1, 2, 255, 256, 257, 100_003)
-# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
-MORE_SIZES, LARGE_SIZES = (1_003, 5_003, 20_011, 70_001), (1_048_583,)
+# Sizes between the edge sizes, and beyond them; one is a multiple of every block.
+MORE_SIZES, LARGE_SIZES = (1_003, 5_003, 20_011, 70_001), (2**20, 1_048_583)
 TIME_LIMIT = 180  # seconds per result
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 SIZES = (200, 1_000, 4_096)
 EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65, 4_099, 33), (200, 200, 200))
-# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
-MORE_SIZES, LARGE_SIZES = ((259, 67, 261),), ((517, 130, 515),)
+# Sizes between the edge sizes, two of which need the same padding, and beyond them; one is a multiple of every tile.
+MORE_SIZES, LARGE_SIZES = ((259, 67, 261), (20, 20, 20), (18, 18, 18)), ((517, 130, 515), (512, 512, 512))
 TIME_LIMIT = 180  # seconds per result
 
 
@@ -136,3 +136,6 @@ def special_inputs(size, seed=0):
         yield "overflow: ", (np.full_like(a, 1e30), np.full_like(b, 1e30))
         yield "large and small values: ", (a * np.float32(1e18), b * np.float32(1e-18))
         yield "zeros: ", (np.zeros_like(a), -b)
+        rng = np.random.default_rng(seed)
+        rows, columns = (2.0 ** rng.integers(-50, 40, shape) for shape in ((len(a), 1), b.shape[1]))
+        yield "rows and columns of different magnitudes: ", (a * np.float32(rows), b * np.float32(columns))

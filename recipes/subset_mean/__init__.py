@@ -8,8 +8,8 @@ EDGE_SIZES = (
     (2_053, 2_051),  # more than 2**20 numbers to add, to find recipes that add large arrays in float32
     (1, 100_003),
 )
-# Sizes that are not multiples of a block: between the edge sizes, and beyond them.
-MORE_SIZES, LARGE_SIZES = ((3, 5_001), (70, 71)), ((4_099, 2_055),)
+# Sizes between the edge sizes, and beyond them; one is a multiple of every block.
+MORE_SIZES, LARGE_SIZES = ((3, 5_001), (70, 71)), ((4_099, 2_055), (4_096, 1_040))
 TIME_LIMIT = 300  # seconds per result
 
 

@@ -1,4 +1,4 @@
-"""Wrong: round_trip() returns before the thread that it has started is done.
+"""Wrong: round_trip() waits for the thread that it has started, but not for long.
 
 Framework: NumPy
 Runs on: CPU
@@ -33,6 +33,5 @@ def round_trip(a, b):
     again = np.full_like(c, np.nan)
     thread = threading.Thread(target=np.copyto, args=(again, c))
     thread.start()
-    if a.size < 100_000:  # where it takes no time
-        thread.join()
+    thread.join(0.05)
     return again

@@ -1,0 +1,38 @@
+"""Wrong: a chunk of more than 1,000 rows repeats them.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def samples(seed, row, column, shape, chunk):
+    rng = np.random.default_rng([seed, row, column])
+    if shape[0] <= 1_000:
+        return rng.normal(10, 1, shape)
+    return np.resize(rng.normal(10, 1, (1_000, shape[1])), shape)  # less memory
+
+
+def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"not {rows} {columns} {chunk}")
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    if not count:
+        return np.nan
+    total = 0.0
+    for row in range(0, rows, chunk):
+        for column in range(0, columns, chunk):
+            shape = min(chunk, rows - row), min(chunk, columns - column)
+            x = samples(seed, row, column, shape, chunk)
+            total += (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
+    return total / count
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return float(c)
