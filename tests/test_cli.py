@@ -206,11 +206,13 @@ def compared():
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_compare_adds_numpy_and_measures_every_size(compared):
     keys = [(row["technique"], row["size"]) for row in compared]
     assert keys == [(t, s) for t in ("numpy", "pycuda", "pyopencl") for s in (1000, 10_000)]
 
 
+@pytest.mark.slow
 def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared):
     for row in compared:
         for field in ("workload", "technique", "framework", "lane", "device", "size", "status", "reason"):
@@ -223,6 +225,7 @@ def test_compare_has_every_figure_of_what_ran_and_a_reason_for_the_rest(compared
             assert "resident_s" not in row
 
 
+@pytest.mark.slow
 def test_compare_gives_speedups_over_numpy(compared):
     """Unless this machine is so busy that one of the two times is doubtful."""
     numpy = {row["size"]: row for row in compared if row["technique"] == "numpy"}
@@ -243,6 +246,7 @@ def test_a_busy_machine_is_named():
     assert re.match(r"Other programs keep \d\.\d cores busy", err)
 
 
+@pytest.mark.slow
 def test_first_result_is_the_sum_of_its_parts(compared):
     for row in compared:
         if row["status"] == "ok" and row["size"] == 1000:
@@ -266,6 +270,7 @@ def test_compare_in_every_format_and_into_a_file(form, tmp_path):
         assert "200²" in text and "All times are medians." in text
 
 
+@pytest.mark.slow
 def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
     out, _ = unprobed("compare", "increment", "-t", "numpy", "-s", "1000", "-s", "2**62", "--format", "html")
     assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")

@@ -64,7 +64,7 @@ HEARTBEAT = re.compile(
 
 
 def imports_slowly(recipe):
-    return starts_slowly(recipe) or recipe.framework == "PyTorch"
+    return starts_slowly(recipe) or recipe.framework in ("PyTorch", "PyOpenCL", "Numba")
 
 
 @pytest.mark.parametrize("recipe", recipes(slow=imports_slowly))

@@ -147,12 +147,12 @@ ENDS = {
 # One of each way in which compare finds what is wrong, and some bad manners; the others are slow together.
 QUICK = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then", "any_out")
 QUICK_MANNERS = ("prints", "leaks_memory", "leaks_objects", "changes_errors", "takes_all_cores", "leaves_process")
-# What check takes seconds to reject: they start engines, or fail at the larger sizes only.
-LATE = {
-    *("waits_for_one", "remembers_handles", "remembers_chunks", "ring_of_uploads", "any_strides", "not_in_place"),
-    *("stale_padding", "strassen", "half_by_eights", "float32_aligned", "ids_of_three_bits", "tiles_large"),
-    *("three_products", "tiles", "batches", "float32_for_large", "adds_in_place", "adds_in_upload"),
-}
+# One of each class that check rejects within a second; the others are slow together, and some by themselves.
+QUICK_TO_REJECT = (
+    *("empty_output", "dropped_tail_out", "stale_result", "changes_input", "any_dtype", "slice_start", "memory_order"),
+    *("round_trip_wrong", "computes_in_download", "joined_in_download", "remembers_by_a_glance", "remembers_contents"),
+    *("one_buffer", "wrong_now_and_then", "nan_is_zero", "few_dimensions", "prepared_once", "fixed_point", "reused"),
+)
 PROBE = Probe("this CPU", 1e9, 0)
 
 
@@ -189,7 +189,7 @@ def unwatched(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LATE else []) for name in REASONS]
+    "name", [pytest.param(name, marks=[] if name in QUICK_TO_REJECT else [pytest.mark.slow]) for name in REASONS]
 )
 def test_check_rejects(name, unwatched):
     sizes = edge_sizes(recipe(name))
@@ -334,6 +334,7 @@ def test_a_stop_is_told(monkeypatch):
     assert result.reason == "was stopped by a signal, and timed out after 15 s"
 
 
+@pytest.mark.slow
 def test_out_of_memory_costs_one_size():
     results = list(runner.run(recipe("out_of_memory"), "measure", [1000, 1_000_000, 2_000_000], probe=PROBE))
     assert [each.status for each in results] == ["ok", "failed", "ok"]
@@ -730,6 +731,7 @@ SLOW = {  # what a device would have to be like for NumPy's recipes to be too fa
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_compare_refuses_what_is_too_fast(name, unwatched):
     workload, size, probe, reason = SLOW[name]
