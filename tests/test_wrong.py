@@ -61,6 +61,7 @@ REASONS = {
     "remembers_handles": "the same call again completes while every other process is stopped",
     "memory_order": "the transpose of a device array: ",
     "round_trip_not_joined": "with transfer, the result is there before the device is done",
+    "pairs_then_download": " numbers instead of 1",
     "stale_padding": "one of many calls, at 18×18×18: 324 of 324 elements are wrong",
     "strassen": "24 bits in a: 44,942 of 262,144 elements are not exact",
     "half_by_eights": "at 512×512×512: ",
