@@ -164,6 +164,7 @@ def test_results_stored_before_a_recipe_broke_are_shown(broken):
         (broken / "aside").rename(broken / "recipes" / "increment" / "with_numpy.py")
 
 
+@pytest.mark.slow
 def test_scale_gives_a_failed_row(broken):
     out, _ = cookbook(broken, "scale", "--cores", "1", "-s", "500", "--format", "json", code=1)
     rows = {row["technique"]: row for table in json.loads(out) for row in table["rows"] if row["mode"] == "strong"}

@@ -80,6 +80,7 @@ def test_compare_of_one_lane_has_numpy_too():
     assert [row["technique"] for row in json.loads(out)] == ["numpy", tuned]
 
 
+@pytest.mark.slow
 def test_tables_of_one_lane():
     def stored(*arguments):
         out, _ = cookbook("tables", "--format", "json", *arguments)
@@ -237,6 +238,7 @@ def test_compare_gives_speedups_over_numpy(compared):
             assert row.get(f"speedup_{metric}_x") == ratio
 
 
+@pytest.mark.slow
 def test_a_busy_machine_is_named():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
         try:
@@ -286,6 +288,7 @@ def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
     assert row["status"] == "skipped" and "GB" in row["reason"]
 
 
+@pytest.mark.slow
 def test_a_comparison_that_skips_everything_fails():
     _, err = unprobed("compare", "matmul", "-t", "numpy", "-s", "2**28", code=1)
     assert "Nothing was measured: every result was skipped" in err

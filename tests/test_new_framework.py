@@ -169,6 +169,7 @@ def test_compare_measures_it_and_tables_and_the_asv_suite_have_it(clone):
     assert "'frobnicate'" in techniques
 
 
+@pytest.mark.slow
 def test_scale_has_it_with_what_its_engine_costs(clone):
     out = cookbook(clone, "scale", "--engine", "frobnicate", "--cores", "1", "-s", "2000", "--format", "json")
     rows = [row for table in json.loads(out) for row in table["rows"]]
@@ -232,6 +233,7 @@ def test_an_unknown_environment_names_those_that_there_are():
     assert done.stderr == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'nosuch'. There are: main.\n"
 
 
+@pytest.mark.slow
 def test_in_its_environment_it_runs_with_numpy_and_the_others_do_not(apart):
     here = {"GPU_COOKBOOK_ENVIRONMENT": "frob"}
     rows = json.loads(cookbook(apart, "list", "--json", **here))

@@ -96,6 +96,7 @@ def test_odd_and_even_sides(mean):
             assert abs(mean(rows, columns, 7) - expected) < 1e-12, f"{rows} × {columns}"
 
 
+@pytest.mark.slow
 def test_the_mean_of_a_large_array(mean):
     expected = WORKLOAD.samples(4_000, 4_001, 5)[::2, ::2].mean() + 1
     assert abs(mean(4_000, 4_001, 5) - expected) < 1e-12

@@ -20,6 +20,7 @@ from gpu_cookbook.store import scaling as store
 # ---- Drawings.
 
 
+@pytest.mark.slow
 def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
     arguments = ("--engine", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
     out, err = cookbook(*arguments, code=1)
@@ -82,6 +83,7 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
         assert "numpy" in shown[form] and f"500². m, {head[:8]}" in shown[form]
 
 
+@pytest.mark.slow
 def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):
     cookbook(*SAVING[:-2])
     assert json.loads((clone / "benchmarks/results" / store.FILE).read_text())["machine"] == socket.gethostname()
