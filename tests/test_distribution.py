@@ -153,7 +153,7 @@ def test_the_probabilities_are_exact():
 
 
 def test_false_alarms_are_as_rare_as_stated():
-    assert 6 + 4 * (len(MANY) + 1 + len(distribution.SLOW)) == TESTS
+    assert 6 + 4 * (len(MANY) + 1 + len(distribution.SLOW | distribution.CHUNKS)) == TESTS
     assert 100 * TESTS * LEVEL < 1e-9
     pairs = 8 * PLAIN.singles * len(TWO)
     assert 100 * len(TWO) * (pairs * 2.0**-32) ** distribution.EQUAL / 6 < 1e-12

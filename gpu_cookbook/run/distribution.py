@@ -99,8 +99,9 @@ MANY = (
 SLOW = {
     Shape(1_000, 1_000, 1_000): (8, 64),  # a million samples in one chunk: for many at once a generator may differ
     Shape(10_000, 17, 10_000): (8, 64),  # rows that are repeated further down
-    Shape(33, 33, 2): (16, 100),  # 289 chunks, whose numbers may run into each other
 }
+# 289 chunks, whose numbers may run into each other; not with an engine, which would take a second for each seed.
+CHUNKS = {Shape(33, 33, 2): (16, 100)}
 FAR = tuple(2**bit for bit in range(32))  # seeds that a generator which keeps fewer bits confuses
 FIRST_SEED = 10_000  # of the first shape; the next shape's are so many further on, and the second stage's far from all
 SECOND_STAGE = 1_000_000
@@ -164,13 +165,14 @@ def unlike(means: Means, seeds: Seeds = PLAIN, float32: bool = False) -> str | N
     groups: dict[tuple[Shape, ...], np.ndarray] = {(ONE,): ONE.numbers(ones)}
     groups |= {(shape,): y for shape, y in few.items()}
     groups |= {MANY: np.concatenate(list(few.values()))}
-    for place, (shape, (count, _)) in enumerate(SLOW.items(), len(MANY) + 2):
+    slow = SLOW if seeds is ENGINE else SLOW | CHUNKS
+    for place, (shape, (count, _)) in enumerate(slow.items(), len(MANY) + 2):
         groups |= {(shape,): numbers([shape], FIRST_SEED * place, count)}
     for place, (shapes, y) in enumerate(groups.items()):
         if min(probability for _, probability in tests(y, shapes == (ONE,))) > GATE:
             continue
         again = (seeds.singles_again if shapes == (ONE,) else seeds.others_again) // len(shapes)
-        again = SLOW[shapes[0]][1] if shapes[0] in SLOW else again
+        again = slow[shapes[0]][1] if shapes[0] in slow else again
         for what, probability in tests(numbers(shapes, SECOND_STAGE * (place + 1), again), shapes == (ONE,), True):
             if not probability >= LEVEL:
                 return f"{shapes[0] if len(shapes) == 1 else 'all shapes together'}, {again} seeds: {what}"
