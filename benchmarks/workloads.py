@@ -63,19 +63,20 @@ def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, 
     calls = measure.Calls(module, facts, size)
     if replayed:
         calls.prepare()
-        calls.replayed(calls.now)
+        call = calls.replayed
     elif on_host:
         calls.begin("with transfer: ", on_host=True)
-        calls.there_and_back(calls.now)
+        call = calls.there_and_back
     else:
         calls.begin(poisoned=True)
-        calls.synchronised(calls.now)
+        call = calls.synchronised
+    call(calls.now)
     calls.verify_all()
     _ready["calls"] = calls
 
     def compare_and_close() -> None:
         try:
-            calls.verify_all()
+            calls.finish(call)
         except measure.Wrong as fault:
             print(f"wrong: {fault}", flush=True)
             os._exit(1)
