@@ -382,8 +382,7 @@ def measure(
     def resident() -> Timing:
         calls.begin(poisoned=True)
         calls.synchronised(calls.now)
-        times = calls.sampled(calls.synchronised)
-        return Timing.of(times)
+        return Timing.of(calls.sampled(calls.synchronised))
 
     def own(wall: Timing) -> Timing:
         calls.begin("with the queue kept full: ", poisoned=True)
@@ -395,13 +394,11 @@ def measure(
     def replayed() -> Timing:
         calls.prepare()
         calls.replayed(calls.now)
-        times = calls.sampled(calls.replayed)
-        return Timing.of(times)
+        return Timing.of(calls.sampled(calls.replayed))
 
     def there_and_back() -> Timing:
         calls.begin("with transfer: ", on_host=True)
-        times = calls.sampled(calls.there_and_back)
-        return Timing.of(times)
+        return Timing.of(calls.sampled(calls.there_and_back))
 
     if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started
         timings[Metric.RESIDENT] = undisturbed(Metric.RESIDENT, resident)

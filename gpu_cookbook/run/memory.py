@@ -86,8 +86,8 @@ def is_on_host(value: Any) -> bool:
 
 def is_changeable(value: Any) -> bool:
     """Whether it is an array whose values its framework lets a caller change."""
-    parts = _parts(value)
-    return bool(parts) and all(kind.write for _, kind in parts or ()) and not hasattr(value, "__dask_graph__")
+    parts = _parts(value) or []
+    return bool(parts) and all(kind.write for _, kind in parts) and not hasattr(value, "__dask_graph__")
 
 
 def identity(result: Any) -> set[Any]:
