@@ -46,6 +46,7 @@ KEPT = {"NumPy": 0, "multiprocessing": 0, "Dask": 1_000}
 KEPT_BY_OTHERS = 100
 # Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
+BLOCKS = "blocks of shared memory"
 VARIABLE = "the environment variable "
 # What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
 CHANGED_BY_FRAMEWORKS = {
@@ -74,6 +75,8 @@ class Watch:
         self.faults: list[str] = []
         self.begun = False
         self.home = os.environ[family.MARK]
+        self.temporary: set[Path] = set()  # files that this process has written
+        self.blocks: dict[str, int] = {}  # of shared memory, and after how many rounds each was seen first
 
     def load(self, engine: contextlib.ExitStack) -> ModuleType:
         """The recipe's module, its engine started. What a framework does at its import is its own affair, so this
@@ -88,7 +91,8 @@ class Watch:
 
     def _begin(self) -> None:
         own = WRITTEN_BY_FRAMEWORKS.get(self.recipe.framework, ())
-        self.places = (self.home, tempfile.gettempdir(), "/dev", "/proc", "/sys/fs/cgroup", *own)
+        self.temporaries = Path(tempfile.gettempdir())
+        self.places = (self.home, self.temporaries, "/dev", "/proc", "/sys/fs/cgroup", *own)
         sys.addaudithook(self._audit)
         self._cores, os.cpu_count = os.cpu_count, self._cpu_count
         self.settings = settings()
@@ -114,11 +118,14 @@ class Watch:
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
         found: dict[str, float] = {}
         for number in range(SERIES):
-            sizes = [growing()]
-            for _ in range(ROUNDS):
+            self.blocks = {}
+            sizes = [self._growing(0)]
+            for done in range(1, ROUNDS + 1):
                 for _ in range(calls):
                     call()
-                sizes.append(growing())
+                sizes.append(self._growing(done))
+            for done, each in enumerate(sizes):
+                each[BLOCKS] = sum(since <= done for since in self.blocks.values())
             again = leaks(sizes, calls, kept, least)
             found = {what: again[what] for what in again if number == 0 or what in found}
             if not found:
@@ -155,12 +162,36 @@ class Watch:
             if folder != -1:  # the path is relative to that
                 name = str(Path(f"/proc/self/fd/{folder}").resolve() / name)
             there = event == "os.mkdir" and Path(name).is_dir()  # then nothing is made
-            if not there and not self._may_write(name):
-                self.faults.append(f"writes {name}")
+            if not there:
+                self._written(Path(name).absolute())
 
-    def _may_write(self, name: str) -> bool:
-        path = Path(name).absolute()
-        return "__pycache__" in path.parts or any(path.is_relative_to(place) for place in self.places)
+    def _written(self, path: Path) -> None:
+        if "__pycache__" not in path.parts and not any(path.is_relative_to(place) for place in self.places):
+            self.faults.append(f"writes {path}")
+        elif path.is_relative_to(self.temporaries):
+            self.temporary.add(path)
+
+    def _growing(self, done: int) -> dict[str, int]:
+        """What a leak makes grow: {what: how much of it there is now}, after so many rounds. Other programs make and
+        delete temporary files and blocks of shared memory as well: only this process' files are counted, and only the
+        blocks that are still there in the end, since who has made one cannot be seen."""
+        gc.collect()
+        process = psutil.Process()
+        self.temporary = {path for path in self.temporary if path.exists()}
+        blocks = [path.name for path in Path("/dev/shm").glob("*") if path.is_file()]  # joblib keeps folders
+        self.blocks = {name: self.blocks.get(name, done) for name in blocks}
+        found = {
+            "Python objects": sys.getallocatedblocks(),
+            "bytes of host memory": process.memory_info().rss,
+            "bytes of memory in other processes": sum(map(_memory, process.children(recursive=True))),
+            "threads": len(list(Path("/proc/self/task").iterdir())),
+            "open files": len(list(Path("/proc/self/fd").iterdir())),
+            "child processes": len(process.children(recursive=True)),
+            "files for temporary use": len(self.temporary),
+        }
+        if machine.gpus():
+            found["bytes of device memory"] = sum(used for used, _ in machine.device_memory())
+        return found
 
     def _cpu_count(self) -> int | None:
         """os.cpu_count(), which notes if the recipe is who asks, itself or by a module of the standard library."""
@@ -199,25 +230,6 @@ def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
             wait(module.prepared(*upload(*given))())
 
     return call
-
-
-def growing() -> dict[str, int]:
-    """What a leak makes grow: {what: how much of it there is now}."""
-    gc.collect()
-    process = psutil.Process()
-    found = {
-        "Python objects": sys.getallocatedblocks(),
-        "bytes of host memory": process.memory_info().rss,
-        "bytes of memory in other processes": sum(map(_memory, process.children(recursive=True))),
-        "threads": len(list(Path("/proc/self/task").iterdir())),
-        "open files": len(list(Path("/proc/self/fd").iterdir())),
-        "child processes": len(process.children(recursive=True)),
-        "files for temporary use": sum(1 for _ in Path(tempfile.gettempdir()).iterdir()),
-        "blocks of shared memory": sum(each.is_file() for each in Path("/dev/shm").glob("*")),  # joblib keeps folders
-    }
-    if machine.gpus():
-        found["bytes of device memory"] = sum(used for used, _ in machine.device_memory())
-    return found
 
 
 def _memory(process: psutil.Process) -> int:
