@@ -22,7 +22,7 @@ BIN := $(VENV)/bin
 # they look at how much of its memory is free and who uses it.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
 
-.PHONY: help compare bench check list doctor docs readme test test-slow test-all lint clean
+.PHONY: help extra compare bench check list doctor docs readme test test-slow test-all lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: eight minutes)"
@@ -38,6 +38,9 @@ help:
 	@echo "make lint      set up, then check the style and the types"
 	@echo "make clean     remove $(VENV), asv's builds, and the generated pages of the site"
 	@echo "ENVIRONMENT=NAME does all this for the recipes of another environment: see gpu-cookbook list"
+
+extra:  # which extra fits this machine: asv asks
+	@echo $(EXTRA)
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
 	@$(BIN)/gpu-cookbook $@

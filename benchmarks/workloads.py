@@ -1,179 +1,194 @@
-"""The asv suite: one class per workload, made from the recipes of the installed gpu_cookbook.
+"""The asv suite: one class per workload, one technique per recipe.
 
-Nothing is listed here: a new recipe or workload appears by itself.
+Nothing is listed here: a new recipe or workload appears by itself. asv starts a process for each benchmark, technique
+and size. The first that asks for a recipe measures all of it, as ``gpu-cookbook compare`` does: in processes of its
+own, checked, and with everything that is watched. The others read what was found. What asv then times are those very
+calls: its clock goes forward by what each of them took. So both commands give the same numbers, and the start of a
+framework is paid once. Only ``asv profile`` calls a recipe in asv's own process.
+
+The techniques and sizes are those of the folder recipes beside this one, the measuring is that of the commit that asv
+has installed: asv tells a benchmark's parameters by their number, so that they must not depend on the commit.
 """
 
 import atexit
+import importlib.util
+import json
 import os
-from contextlib import ExitStack
+import re
+import sys
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Metric, Size
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import workload_for
-from gpu_cookbook.run.worker import device_of
-from gpu_cookbook.store import conditions
 
-RESULTS = Path(__file__).parent / "results"
-_ready: dict[str, measure.Calls] = {}  # the only result of this process: asv starts a process for each
+ROOT = Path(__file__).parents[1]
+# What the timed metrics mean: that of this clone, as its results are compared with those of other commits.
+VERSION = re.search(r'^VERSION = "(.*)"', (ROOT / "gpu_cookbook/run/measure.py").read_text("utf-8"), re.MULTILINE)[1]
+SCRATCH = "GPU_COOKBOOK_ASV"  # the variable that names a folder of this run of asv: gpu_cookbook/store/asv_plugin.py
 
 
-def _recipe(workload: str, technique: str, size: Size | None = None) -> catalogue.Recipe:
+class Replay:
+    """A clock for asv: in each call between two readings it goes forward by the next of the measured samples."""
+
+    def __init__(self):
+        self.now, self.samples, self.played, self.running = 0.0, [], 0, False
+
+    def __call__(self):
+        self.running = not self.running
+        return self.now
+
+    def step(self):
+        self.now += self.samples[self.played]
+        self.played += 1
+
+
+CLOCK = Replay()
+
+
+def _recipe(workload, technique):
     """The recipe. If it does not run here, a NotImplementedError with the reason, for which asv shows n/a."""
+    if measure.VERSION != VERSION:
+        raise NotImplementedError(f"this commit measures in another way: version {measure.VERSION}, not {VERSION}")
     try:
         (recipe,) = catalogue.choose([workload], [technique])
-    except catalogue.UnknownName as error:  # at an older commit
-        raise NotImplementedError(str(error)) from None
-    reason = machine.obstacle(recipe)
-    if reason is None and size is not None and size not in catalogue.default_sizes(workload):
-        reason = "too large for a machine without a GPU"
-    if reason:
+    except catalogue.UnknownName as error:
+        raise NotImplementedError(f"not at this commit: {error}") from None
+    if reason := machine.obstacle(recipe):
         raise NotImplementedError(reason)
     return recipe
 
 
-def _prepare(workload: str, technique: str, size: Size, replayed: bool = False, on_host: bool = False) -> None:
-    """Puts the timed calls of a result into _ready, with everything compiled and the data on the device.
+@cache
+def _measured(workload, technique):
+    """What ``compare`` finds of the recipe on this machine, as plain data: a list with one result per size."""
+    recipe = _recipe(workload, technique)
+    python = ".".join(map(str, sys.version_info[:2]))
+    place = (os.environ.get("ASV_ENV_NAME", f"py{python}"), os.environ.get("ASV_COMMIT", "installed"))
+    kept = SCRATCH in os.environ and Path(os.environ[SCRATCH], *place, f"{workload}-{technique}.json")
+    if kept and kept.exists():
+        return json.loads(kept.read_text("utf-8"))
+    results = [asdict(each) for each in runner.run(recipe, "measure", catalogue.default_sizes(workload))]
+    text = json.dumps(results)
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, "utf-8")
+    return json.loads(text)
 
-    asv calls setup before every sample, but only the first call does all that; the others go to the next set of
-    arguments. The results of the last calls are compared when the process ends; if one is wrong, the benchmark fails.
-    """
-    if _ready:
-        _ready["calls"].turn()
-        return
-    recipe = _recipe(workload, technique, size)
-    if replayed and "prepared" not in recipe.functions:
-        raise NotImplementedError("has no prepared()")
-    for result in runner.run(recipe, "check", list(catalogue.workload_module(workload).EDGE_SIZES)):
-        if not result.ok:
-            raise RuntimeError(f"wrong at {result.label}: {result.reason}")
+
+def _result(workload, technique, size):
+    """The result of one size. RuntimeError if it is wrong; NotImplementedError if there is none."""
+    for result in _measured(workload, technique):
+        if result["size"] in (size, list(size) if isinstance(size, tuple) else size):
+            if result["status"] in ("failed", "refused"):
+                raise RuntimeError(result["reason"])
+            if result["status"] == "skipped":
+                raise NotImplementedError(result["reason"])
+            return result
+    raise NotImplementedError("too large for a machine without a GPU")
+
+
+def _timed(workload, metric):
+    """A benchmark with the times of a metric."""
+
+    def time(self, technique, size):
+        if CLOCK.running:
+            CLOCK.step()
+        else:
+            _real_call(workload, technique, size, metric)()
+
+    def setup(technique, size):
+        if not CLOCK.samples:
+            timing = _result(workload, technique, size)["timings"].get(metric)
+            if timing is None:
+                raise NotImplementedError("does not apply")
+            CLOCK.samples = timing["samples"]
+            time.repeat = len(CLOCK.samples)
+        elif CLOCK.played == len(CLOCK.samples):  # asv is about to profile a call
+            _real_call(workload, technique, size, metric)()  # the first one compiles
+
+    time.setup = setup
+    return time
+
+
+@cache
+def _real_call(workload, technique, size, metric):
+    """A function that calls the recipe in this process, in the way that the metric is measured."""
+    recipe = _recipe(workload, technique)
     module = Loader(recipe).execute()
     engine = ExitStack()
     if hasattr(module, "engine"):
         engine.enter_context(module.engine())
-    facts = workload_for(recipe)
-    too_large = measure.does_not_fit(facts, size, device_of(recipe, module, facts))
-    if too_large:
-        raise NotImplementedError(too_large)
-    calls = measure.Calls(module, facts, size)
-    if replayed:
+        atexit.register(engine.close)
+    calls = measure.Calls(module, workload_for(recipe), size)
+    if metric == "prepared":
         calls.prepare()
-        call = calls.replayed
-    elif on_host:
-        calls.begin("with transfer: ", on_host=True)
-        call = calls.there_and_back
-    else:
-        calls.begin(poisoned=True)
-        call = calls.synchronised
-    call(calls.now)
-    calls.verify_all()
-    _ready["calls"] = calls
-
-    def compare_and_close() -> None:
-        try:
-            calls.finish(call)
-        except measure.Wrong as fault:
-            print(f"wrong: {fault}", flush=True)
-            os._exit(1)
-        engine.close()
-
-    atexit.register(compare_and_close)
+        return partial(calls.replayed, calls.now)
+    calls.begin(on_host=metric == "transfer")
+    return partial(calls.there_and_back if metric == "transfer" else calls.synchronised, calls.now)
 
 
-def _measured(workload: str, technique: str, size: Size, metric: Metric) -> float:
-    """One metric of a result, measured in a fresh process as gpu-cookbook compare does."""
-    recipe = _recipe(workload, technique, size)
-    (result,) = runner.run(recipe, "measure", [size])
-    if result.wrong:
-        raise RuntimeError(result.reason)
-    value = result.value(metric)
-    if value is None:
-        raise SkipNotImplemented(result.reason or result.no_device_time or "does not apply")
-    return value
+def _tracked(workload, value, unit, default=()):
+    """A benchmark with one number of a result; ``value`` takes it out of the result's data."""
+
+    def track(self, technique, *size):
+        return value(_result(workload, technique, *(size or default)))
+
+    def setup(technique, *size):
+        if value(_result(workload, technique, *(size or default))) is None:
+            raise NotImplementedError("does not apply")
+
+    track.setup, track.unit = setup, unit
+    return track
 
 
-def _suite(workload: str) -> type:
-    module = catalogue.workload_module(workload)
-    recipes = catalogue.of_workload(workload)
-    techniques = [recipe.technique for recipe in recipes]
+def _facts(folder):
+    """The module of a workload's folder; None if it is broken, as gpu-cookbook says."""
+    spec = importlib.util.spec_from_file_location(f"suite_{folder.name}", folder / "__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    with suppress(Exception):
+        spec.loader.exec_module(module)
+        return module
+
+
+def _suite(folder, facts):
+    workload, sizes = folder.name, list(facts.SIZES)
+    recipes = {path.stem.removeprefix("with_"): path.read_text("utf-8", "replace") for path in folder.glob("with_*.py")}
+    techniques = sorted(recipes, key=lambda name: (name != "numpy", name))
 
     class Suite:
-        params = (techniques, list(module.SIZES))
+        params = (techniques, sizes)
         param_names = ("technique", "size")
-        version = measure.VERSION
-        timeout = module.TIME_LIMIT + runner.START_LIMIT
-        rounds = 1
-        number = 1
-        repeat = (measure.SAMPLES, 1000, 2.0)
-        warmup_time = 0.1  # everything was compiled in setup
+        version = VERSION
+        timeout = 2 * runner.START_LIMIT + facts.TIME_LIMIT * (len(sizes) + 2)  # the first call measures all
+        timer = CLOCK
+        rounds = number = min_run_count = 1
+        warmup_time = 0
 
-        def time_resident(self, technique, size):
-            _ready["calls"].synchronised(_ready["calls"].now)
-
-        def track_device_time(self, technique, size):
-            return _measured(workload, technique, size, Metric.DEVICE)
-
-        def track_first_result(self, technique):
-            return _measured(workload, technique, module.SIZES[0], Metric.FIRST)
-
-        def track_peak_device_memory(self, technique, size):
-            return _measured(workload, technique, size, Metric.MEMORY)
-
-        def track_error(self, technique, size):
-            return _measured(workload, technique, size, Metric.ERROR)
-
-        def track_conditions(self, technique, size):
-            """The number of a line in results/conditions.jsonl: versions, device, driver, clock, math mode."""
-            recipe = _recipe(workload, technique, size)
-            (result,) = runner.run(recipe, "check", [module.EDGE_SIZES[1]])
-            return conditions.record(RESULTS, result)
-
-        def runs_here(technique, size=None):
-            _recipe(workload, technique, size)
-
-        def prepared(technique, size):
-            _prepare(workload, technique, size)
-
-        time_resident.setup = prepared
-        if any("prepared" in recipe.functions for recipe in recipes):
-
-            def time_prepared(self, technique, size):
-                _ready["calls"].replayed(_ready["calls"].now)
-
-            def ready_to_replay(technique, size):
-                _prepare(workload, technique, size, replayed=True)
-
-            time_prepared.setup = ready_to_replay
-            del ready_to_replay
-
-        for track in (track_device_time, track_first_result, track_peak_device_memory, track_error, track_conditions):
-            track.setup = runs_here
-        track_device_time.unit = track_first_result.unit = "seconds"
-        track_peak_device_memory.unit = "bytes"
-        track_error.unit = "relative"
+        time_resident = _timed(workload, "resident")
+        time_device = _timed(workload, "device")
+        track_first_result = _tracked(
+            workload, lambda result: (result["first"] or {}).get("total"), "seconds", sizes[:1]
+        )
         track_first_result.params = (techniques,)
         track_first_result.param_names = ("technique",)
-
-        if any(isinstance(x, np.ndarray) for x in module.inputs(module.EDGE_SIZES[0])):
-
-            def time_transfer(self, technique, size):
-                _ready["calls"].there_and_back(_ready["calls"].now)
-
-            def ready_on_the_host(technique, size):
-                _prepare(workload, technique, size, on_host=True)
-
-            time_transfer.setup = ready_on_the_host
-            del ready_on_the_host
-
-        del prepared, runs_here, track
+        track_peak_device_memory = _tracked(workload, lambda each: each["peak_memory"], "bytes")
+        track_error = _tracked(workload, lambda each: each["error"], "relative")
+        if any("\ndef prepared(" in text for text in recipes.values()):
+            time_prepared = _timed(workload, "prepared")
+        if any(isinstance(x, np.ndarray) for x in facts.inputs(facts.EDGE_SIZES[0])):
+            time_transfer = _timed(workload, "transfer")
 
     Suite.__name__ = Suite.__qualname__ = workload
     return Suite
 
 
-globals().update({name: _suite(name) for name in catalogue.workloads() if catalogue.of_workload(name)})
+for _folder in sorted(path.parent for path in (ROOT / "recipes").glob("*/__init__.py")):
+    if (_module := _facts(_folder)) and list(_folder.glob("with_*.py")):
+        globals()[_folder.name] = _suite(_folder, _module)

@@ -316,6 +316,14 @@ def workload_module(name: str) -> ModuleType:
     return importlib.import_module(f"gpu_cookbook.recipes.{name}")
 
 
+def is_size(name: str, size: int | tuple[int, ...]) -> bool:
+    """Whether a size has as many numbers as those of the workload."""
+    first = workload_module(name).SIZES[0]
+    if isinstance(size, int) or isinstance(first, int):
+        return isinstance(size, int) and isinstance(first, int)
+    return len(size) == len(first)
+
+
 def default_sizes(name: str) -> list[int]:
     """The published sizes of a workload that suit this machine: without a GPU, the two smallest."""
     sizes = workload_module(name).SIZES

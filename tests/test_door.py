@@ -20,7 +20,7 @@ from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.render.tables import measured
 from gpu_cookbook.results import FirstResult, Metric, Timing
 from gpu_cookbook.scaling import Cost
-from gpu_cookbook.store import asv_files, conditions, door, scaling
+from gpu_cookbook.store import asv_files, door, runs, scaling
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -118,14 +118,14 @@ def test_a_file_of_results_that_was_changed_anywhere_costs_at_most_itself(two, f
 
 @pytest.mark.parametrize("few", [10, pytest.param(SEVERAL, marks=pytest.mark.slow)])
 def test_a_line_of_conditions_that_was_changed_anywhere_costs_at_most_itself(two, few):
-    path = two / conditions.FILE
+    path = two / "bad" / runs.FILE
     first, *others = path.read_text().splitlines()
     refused = 0
     for at, value, made in mutants(json.loads(first), few):
         path.write_text("\n".join([dumped(made), *others]))
         results, complaints = asv_files.Store().load()
         assert len(results) == 6 and len(complaints) <= 1, (at, value)
-        assert all("conditions.jsonl, line 1: " in complaint for complaint in complaints), (at, value)
+        assert all("bad/runs.jsonl, line 1: " in complaint for complaint in complaints), (at, value)
         refused += len(complaints)
         if not complaints:
             shown_all(results)
@@ -189,7 +189,8 @@ def test_other_files_that_were_changed_anywhere_are_refused_or_fit(kind):
 def test_what_is_no_file_of_results_is_named_and_the_rest_is_shown(two, content, words):
     (path,) = (two / "bad").glob("*-existing*.json")
     path.write_bytes(content)
-    (two / conditions.FILE).write_bytes((two / conditions.FILE).read_bytes() + content[: 2**19] + b"\n")
+    with (two / "good" / runs.FILE).open("ab") as file:
+        file.write(content[: 2**19] + b"\n")
     results, complaints = asv_files.Store().load()
     assert [each.stored.machine for each in results] == ["good"] * 3
     assert words in complaints[-1] and len(complaints) == 1 + bool(content.strip())
@@ -217,11 +218,11 @@ def test_what_is_no_regular_file_is_not_waited_for(two):
 
 
 def test_a_file_of_too_many_or_too_long_lines_costs_what_is_too_much(tmp_path, monkeypatch):
-    line = (RESULTS / conditions.FILE).read_text().splitlines()[0]
+    line = (RESULTS / "nvidia-h200" / runs.FILE).read_text().splitlines()[0]
     monkeypatch.setattr(door, "MOST_LINES", 3)
-    path = tmp_path / conditions.FILE
+    path = tmp_path / runs.FILE
     path.write_text(f"{line}\n{' ' * (door.MOST_LINE + 1)}\n{line}\n{line}\n{line}\n")
-    found, complaints = door.read_lines(path, "conditions")
+    found, complaints = door.read_lines(path, runs.KIND)
     assert [number for number, _ in found] == [1, 3]
     assert [re.search(r"line \d", complaint)[0] for complaint in complaints] == ["line 2", "line 4"]
 
@@ -243,8 +244,10 @@ def test_every_stored_file_fits_its_schema():
     for path in RESULTS.glob("*/*.json"):
         door.read_file(path)
     door.read_file(RESULTS / "benchmarks.json")
-    for kind in ("conditions", "scale", "limits"):
-        found, complaints = door.read_lines(RESULTS / f"{kind}.jsonl", kind)
+    files = [*RESULTS.glob("*.jsonl"), *RESULTS.glob("*/*.jsonl")]
+    assert {path.stem for path in files} == {"runs", "scale", "limits"}
+    for path in files:
+        found, complaints = door.read_lines(path, path.stem)
         assert found and complaints == []
 
 
@@ -287,7 +290,7 @@ def test_a_date_is_that_of_the_result(clone, monkeypatch):
     """asv's files have one date for all results of a benchmark."""
     writer = asv_files.Writer(asv_files.Store(), "m")
     for technique, day in (("numpy", "2026-11-20"), ("torch", "2026-11-22")):
-        monkeypatch.setattr(conditions.time, "strftime", lambda form, *_, day=day: day)
+        monkeypatch.setattr(runs.time, "strftime", lambda form, *_, day=day: day)
         writer.add(asv_files.catalogue.find("multiply", technique), result(technique, 40_000))
     monkeypatch.undo()
     monkeypatch.chdir(clone)
@@ -304,6 +307,7 @@ def test_an_older_result_without_a_date_was_measured_between_its_commit_and_the_
     for columns in data["results"].values():
         columns[3] = days["2026-11-21"] + 3_600_000
     path.write_text(json.dumps(data))
-    lines = [json.loads(line) for line in (two / conditions.FILE).read_text().splitlines()]
-    (two / conditions.FILE).write_text("".join(json.dumps(line | {"date": None}) + "\n" for line in lines))
+    lines = [json.loads(line) for line in (two / "bad" / runs.FILE).read_text().splitlines()]
+    without = [{key: value for key, value in line.items() if key != "date"} for line in lines]
+    (two / "bad" / runs.FILE).write_text("".join(json.dumps(line) + "\n" for line in without))
     assert {each.stored.date for each in asv_files.Store().load()[0] if each.stored.machine == "bad"} == {shown}

@@ -131,10 +131,10 @@ def test_results_on_another_file_system_are_stored(clone):
         assert not [path for path in Path(folder).rglob("*") if path.suffix == ".new"]
 
 
-@pytest.mark.parametrize("where", ["results", "results/m", "results/conditions.jsonl"])
+@pytest.mark.parametrize("where", ["results", "results/m", "results/m/runs.jsonl"])
 def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(where, clone):
     place = clone / "benchmarks" / where
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(exist_ok=True, parents=True)
     place.symlink_to("/proc/self/nowhere")  # not even root can write there
     if where.endswith("jsonl"):
         place.unlink()

@@ -38,6 +38,7 @@ def result(technique, size, status="ok", reason=None, median=1e-5, workload="mul
         samples = [median * (1 + 0.01 * (i - 7)) for i in range(15)]
         timings = {Metric.RESIDENT: Timing.of(samples), Metric.TRANSFER: Timing.of([2 * s for s in samples])}
         known = {"device": "AMD EPYC, 2 cores", "copy_bandwidth": 50.0, "cache_bytes": 2**20, "timings": timings}
+        known |= {"versions": machine.versions(recipe(technique, workload).packages)}
         blank = replace(blank, **known)
     return replace(blank, **changes)
 
@@ -102,10 +103,9 @@ def test_what_the_device_could_do_is_stored_and_judged_by(clone):
 
 def test_a_line_from_before_has_no_such_limits(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000, cache_bandwidth=1.0)
-    path = clone / "benchmarks" / "results" / "conditions.jsonl"
+    path = clone / "benchmarks" / "results" / "m" / "runs.jsonl"
     line = json.loads(path.read_text())
-    for name in ("cache_bandwidth_gb_per_s", "arithmetic_g_per_s", "empty_kernel_s"):
-        del line[name]
+    del line["cache_bandwidth_gb_per_s"]
     path.write_text(json.dumps(line) + "\n")
     assert stored()["multiply", "numpy", 40_000].ok
 
@@ -149,14 +149,14 @@ def test_a_run_that_goes_on_leaves_the_first_result_of_the_one_before(clone):
 
 def test_what_is_stored_while_all_is_read_is_not_shown_without_its_conditions(clone, monkeypatch):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
-    read = store.conditions.read
+    read = store.Lines
 
     def read_and_store_more(folder):
         found = read(folder)
         add(store.Writer(store.Store(), "m"), "torch", 40_000, copy_bandwidth=51.0)
         return found
 
-    monkeypatch.setattr(store.conditions, "read", read_and_store_more)
+    monkeypatch.setattr(store, "Lines", read_and_store_more)
     assert [each.copy_bandwidth for each in stored().values()] == [50]
 
 
@@ -221,10 +221,9 @@ def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
 
 def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     writer = store.Writer(store.Store(), "m")
-    (clone / "benchmarks/results").mkdir(exist_ok=True)
-    (clone / "benchmarks/results/conditions.jsonl").write_text('{"number": 12, "ver')
+    (clone / "benchmarks/results/m/runs.jsonl").write_text('{"commit": "12", "ver')
     add(writer, "numpy", 40_000)
-    found = stored("benchmarks/results/conditions.jsonl, line 1: is not JSON, or is cut off")
+    found = stored("benchmarks/results/m/runs.jsonl, line 1: is not JSON, or is cut off")
     assert found["multiply", "numpy", 40_000].device == "AMD EPYC, 2 cores"
 
 
@@ -271,7 +270,7 @@ def test_the_suite_has_every_recipe(clone):
         technique, sizes = benchmarks[f"workloads.{workload}.time_resident"]["params"]
         assert technique == [repr(r.technique) for r in catalogue.choose([workload])]
         assert sizes == [repr(size) for size in catalogue.workload_module(workload).SIZES]
-    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "relative", "unit"}
+    assert {b["unit"] for b in benchmarks.values()} == {"seconds", "bytes", "relative"}
 
 
 def add_one(technique):
@@ -328,8 +327,8 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     (folder / "date.json").write_text(text.replace('"date": ', '"date": "x", "d": '))
     commit = git(clone, "rev-parse", "HEAD")
     (folder / "unknown.json").write_text(text.replace(commit, "f" * 40))
-    with (folder.parent / "conditions.jsonl").open("a") as file:
-        file.write('{"number": 12, "ver')
+    with (folder / "runs.jsonl").open("a") as file:
+        file.write('{"commit": "12", "ver')
     out, err = cookbook("tables", "--workload", "multiply", code=1)
     assert "10.0 µs" in out
     for name in ("cut", "foreign", "empty", "date", "unknown"):

@@ -1,77 +1,166 @@
-"""The asv suite times what it says, on data that are made once, and gives no figure of what is wrong."""
+"""The asv suite gives asv what compare measures, and no number of what is wrong."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import git
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.store.asv_plugin import web_address
 
 ROOT = Path(__file__).parents[1]
+ASV = Path(sys.executable).with_name("asv")
+MULTIPLY = catalogue.FOLDER / "multiply" / "with_numpy.py"
 WRONG = ROOT / "tests" / "wrong" / "multiply"
+# asv's own class runs a benchmark of the suite, in which every technique is the recipe in {path}.
 SUITE = """
-import sys
+import math, sys
+from dataclasses import replace
 from pathlib import Path
+from asv_runner.discovery import _get_benchmark
 from gpu_cookbook import catalogue
+from gpu_cookbook.results import Probe
 sys.path.insert(0, {root!r})
 from benchmarks import workloads
 recipe = catalogue.read(Path({path!r}))
-workloads.catalogue.choose = lambda *_: [recipe]
-suite = workloads.multiply()
+catalogue.choose = lambda *_: [recipe]
+measured = []
+run = workloads.runner.run
+
+def once(recipe, action, sizes):
+    measured.append(sizes)
+    return run(recipe, action, sizes, probe=Probe("this CPU", 1e9, 0))
+
+workloads.runner.run = once
+
+def benchmark(name, *params):
+    found = _get_benchmark(name, workloads, workloads.multiply, getattr(workloads.multiply, name))
+    found._current_params = params
+    return found
 """
 
 
 def run(path, code):
-    """(exit code, what it prints) of code with ``suite``, in which every technique is the recipe in ``path``."""
+    """(exit code, what it prints) of code after SUITE."""
     text = SUITE.format(root=str(ROOT), path=str(path)) + code
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_data_are_made_once_and_each_call_is_timed():
+def test_asv_gets_the_samples_that_were_measured_and_each_recipe_is_measured_once():
     code, said = run(
-        catalogue.FOLDER / "multiply" / "with_numpy.py",
+        MULTIPLY,
         """
-for _ in range(3):
-    suite.time_resident.setup("numpy", 1000 * 40)
-    suite.time_resident("numpy", 1000 * 40)
-calls = workloads._ready["calls"]
-assert len(calls.turns) == 3 and calls.done == 2 and all(turn.calls for turn in calls.turns)
-workloads._ready.clear()
-suite.time_transfer.setup("numpy", 1000 * 40)
-suite.time_transfer("numpy", 1000 * 40)
-assert workloads._ready["calls"].on_host
+for name in ("time_prepared", "time_device", "track_peak_device_memory"):
+    assert benchmark(name, "numpy", 40_000).do_setup() is True  # which skips it
+known = workloads._result("multiply", "numpy", 40_000)
+for name, size, value in (("track_first_result", (), known["first"]["total"]), ("track_error", (40_000,), 0)):
+    tracked = benchmark(name, "numpy", *size)
+    assert not tracked.do_setup() and tracked.do_run() == value
+resident = benchmark("time_resident", "numpy", 40_000)
+assert not resident.do_setup()
+found = resident.do_run()
+samples = known["timings"]["resident"]["samples"]
+assert found["number"] == 1 and len(found["samples"]) == len(samples) >= 10
+assert all(math.isclose(a, b, rel_tol=1e-6) for a, b in zip(found["samples"], samples))
+assert len(measured) == 1
 """,
     )
     assert code == 0, said
 
 
-@pytest.mark.parametrize("name", ["dropped_tail", "pyopencl_not_waited", "float64"])
-def test_a_wrong_recipe_is_not_timed(name):
-    code, said = run(WRONG / f"with_{name}.py", "suite.time_resident.setup('x', 40_000)")
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["resident", "transfer"])
+def test_a_profile_is_that_of_a_real_call(metric, tmp_path):
+    code, said = run(
+        MULTIPLY,
+        f"""
+timed = benchmark("time_{metric}", "numpy", 40_000)
+timed.do_setup()
+timed.do_run()
+timed.do_profile({str(tmp_path / "profile")!r})
+import pstats
+names = {{name for _, _, name in pstats.Stats({str(tmp_path / "profile")!r}).stats}}
+assert "multiply" in names and ("download" in names) == ("{metric}" == "transfer"), names
+""",
+    )
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    "name", ["dropped_tail", *(pytest.param(x, marks=pytest.mark.slow) for x in ("pyopencl_not_waited", "float64"))]
+)
+def test_a_wrong_recipe_has_no_times(name):
+    code, said = run(WRONG / f"with_{name}.py", "benchmark('time_resident', 'x', 40_000).do_setup()")
     assert code == 1 and "RuntimeError: wrong at " in said
 
 
-def test_a_wrong_result_of_a_timed_call_makes_it_fail():
-    spoil = """
-suite.time_resident.setup("numpy", 40_000)
-workloads._ready["calls"].function = lambda a, b, out: out
-workloads._ready["calls"].begin(poisoned=True)
-suite.time_resident("numpy", 40_000)
-"""
-    code, said = run(catalogue.FOLDER / "multiply" / "with_numpy.py", spoil)
-    assert code == 1 and "wrong: 40,000 of 40,000 elements are wrong" in said
-
-
-def test_what_is_not_here_is_skipped_with_its_reason():
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("catalogue.choose = unknown", "not at this commit: Unknown technique 'x'"),
+        ("workloads.measure.VERSION = 'other'", "this commit measures in another way: version other, not "),
+        ("workloads.machine.obstacle = lambda _: 'needs a GPU'", "needs a GPU"),
+    ],
+)
+def test_what_is_not_here_is_skipped_with_its_reason(change, reason):
     code, said = run(
-        catalogue.FOLDER / "multiply" / "with_numpy.py",
-        """
+        MULTIPLY,
+        f"""
 def unknown(*_):
     raise catalogue.UnknownName("Unknown technique 'x'")
-workloads.catalogue.choose = unknown
-suite.time_resident.setup("x", 40_000)
+{change}
+try:
+    workloads._result("multiply", "x", 40_000)
+except NotImplementedError as error:
+    print(error)
+assert benchmark("time_resident", "x", 40_000).do_setup() is True
 """,
     )
-    assert code == 1 and "NotImplementedError: Unknown technique 'x'" in said
+    assert code == 0 and reason in said, said
+
+
+def test_parameters_are_those_of_the_clone_whatever_is_installed():
+    """asv names a benchmark's parameters by their number, in every commit that it measures."""
+    code, said = run(
+        MULTIPLY, "catalogue.recipes = catalogue.of_workload = None; print(workloads.multiply.params[0][:2])"
+    )
+    assert code == 0 and "['numpy', 'cupy']" in said
+
+
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("https://example.org/some/cookbook.git", "https://example.org/some/cookbook"),
+        ("git@example.org:some/cookbook.git", "https://example.org/some/cookbook"),
+        ("ssh://git@example.org/some/cookbook", "https://example.org/some/cookbook"),
+        ("https://user:secret@example.org/some/cookbook", None),
+        ("/home/someone/cookbook", None),
+        ("", None),
+    ],
+)
+def test_links_lead_to_the_remote_or_nowhere(remote, address):
+    assert web_address(remote) == address
+
+
+@pytest.mark.slow
+def test_published_pages_link_to_the_commits_of_the_remote(clone):
+    from test_store import add, store
+
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    for remote, links in (
+        (None, {"project_url": "#", "show_commit_url": "#/?commit="}),
+        (
+            "git@example.org:a/b.git",
+            {"project_url": "https://example.org/a/b", "show_commit_url": "https://example.org/a/b/commit/"},
+        ),
+    ):
+        if remote:
+            git(clone, "remote", "add", "origin", remote)
+        done = subprocess.run([ASV, "publish", "--no-pull"], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        index = json.loads((clone / ".asv/html/index.json").read_text())
+        assert links.items() <= index.items()

@@ -26,15 +26,15 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import conditions, door
+from gpu_cookbook.store import door, runs
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
-from gpu_cookbook.store.conditions import Conditions
+from gpu_cookbook.store.runs import Line, Lines
 from gpu_cookbook.words import plain
 
 BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "time_resident": Metric.RESIDENT,
     "time_prepared": Metric.PREPARED,
-    "track_device_time": Metric.DEVICE,
+    "time_device": Metric.DEVICE,
     "time_transfer": Metric.TRANSFER,
 }
 SCALARS = {
@@ -42,8 +42,7 @@ SCALARS = {
     "track_peak_device_memory": Metric.MEMORY,
     "track_error": Metric.ERROR,
 }
-CONDITIONS = "track_conditions"
-KNOWN = {*BENCHMARKS, *SCALARS, CONDITIONS}
+KNOWN = {*BENCHMARKS, *SCALARS}
 MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
@@ -83,16 +82,17 @@ class Store:
             except Exception as error:  # asv's reader may raise anything for a broken file: show the other files
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
         # Read last: a result that is stored meanwhile has its line before it is in its file.
-        known, broken = conditions.read(self.folder)
+        lines = {folder: Lines(folder) for folder in dict.fromkeys(path.parent for path in files)}
+        broken = [complaint for each in lines.values() for complaint in each.complaints]
         results: list[Result] = []
         for path, stored in files.items():
             try:
-                results += self._results_of(path, stored, known)
+                results += self._results_of(path, stored, lines[path.parent])
             except Exception as error:
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
         return results, broken + complaints
 
-    def _results_of(self, path: Path, stored: Any, known: Mapping[float, Conditions]) -> list[Result]:
+    def _results_of(self, path: Path, stored: Any, lines: Lines) -> list[Result]:
         changed = changed_since(self.root, stored.commit_hash)
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
@@ -100,6 +100,9 @@ class Store:
             known_here = workload in catalogue.workloads() and benchmark in KNOWN
             if known_here and stored.benchmark_version[name] in measure.VERSIONS:
                 self._fill(found, stored, name, workload, benchmark)
+        for each in lines.without_metrics(stored.commit_hash, stored.env_name):
+            if each.workload in catalogue.workloads():
+                found.setdefault((each.workload, each.technique, each.size), _Parts())
         measured = max(stored.started_at.values())
         # What has no date of its own was measured after its commit was made, and not after the file's newest result.
         first, last = (time.strftime("%Y-%m-%d", time.gmtime(each / 1000)) for each in (stored.date, measured))
@@ -116,10 +119,10 @@ class Store:
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe)) or old
-            if result := parts.result(key, known, environment):
-                # A file may hold what compare would have refused. (Of asv run, what the device could do is not known.)
-                day = parts.under(known)
-                date = day.date if day and day.date else origin.date
+            line = lines.of((stored.commit_hash, stored.env_name, *key))
+            if result := parts.result(key, line, environment):
+                date = line.date if line and line.date else origin.date
+                # A file may hold what compare would have refused.
                 results.append(judged(replace(result, origin=replace(origin, stale=stale, date=date))))
         return results
 
@@ -135,12 +138,10 @@ class Store:
             technique, *size = map(ast.literal_eval, param)
             # The first result belongs to the recipe and is shown with its smallest size.
             size = size[0] if size else first_size
-            if _dimensions(size) != _dimensions(first_size):
+            if not catalogue.is_size(workload, size):
                 raise StoreError(f"{name}: {size} is no size of {workload}")
             parts = found.setdefault((workload, technique, size), _Parts())
-            if benchmark == CONDITIONS:
-                parts.conditions = value
-            elif value is None:
+            if value is None:
                 parts.failed = True  # even if other metrics succeeded
             elif not math.isnan(value):
                 if benchmark in SCALARS:
@@ -158,18 +159,13 @@ class _Parts:
 
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
-    conditions: float | None = None  # the number of a line in conditions.jsonl
     failed: bool = False
 
-    def under(self, known: Mapping[float, Conditions]) -> Conditions | None:
-        return None if self.conditions is None else known.get(self.conditions)
-
-    def result(self, key: tuple[str, str, Size], known: Mapping[float, Conditions], environment: str) -> Result | None:
+    def result(self, key: tuple[str, str, Size], line: Line | None, environment: str) -> Result | None:
         """The result with these parts; None if nothing is known about it, not even a reason."""
         workload, technique, size = key
         recipe = catalogue.find(workload, technique)
-        under = self.under(known)
-        if not (self.failed or self.timings or self.scalars or under and under.status != Status.OK):
+        if not (self.failed or self.timings or self.scalars or line and line.status != Status.OK):
             return None
         result = Result(
             workload=workload,
@@ -184,11 +180,7 @@ class _Parts:
             peak_memory=self.scalars.get(Metric.MEMORY),
             error=self.scalars.get(Metric.ERROR),
         )
-        return under.apply(result) if under else result
-
-
-def _dimensions(size: Size) -> int:
-    return len(size) if isinstance(size, tuple) else 1
+        return line.apply(result) if line else result
 
 
 def _timing(median: float, stats: Mapping[str, Any]) -> Timing:
@@ -299,6 +291,13 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
+def existing(python: str) -> str:
+    """The name of an environment that asv did not make: as asv names it, but with Python's version instead of its path,
+    which is private and changes when the clone is moved."""
+    name = f"existing-py{python}"
+    return name if machine.environment() == machine.MAIN else f"{name}-{machine.environment()}"
+
+
 def _environment_of(asv_name: str) -> str:
     """Our name for the environment that asv calls existing-py3.12-rapids: rapids."""
     return next((name for name in catalogue.environments() if asv_name.endswith(f"-{name}")), machine.MAIN)
@@ -310,7 +309,6 @@ class Writer:
     def __init__(self, store: Store, machine_name: str | None = None, resume: bool = False) -> None:
         """``resume``: keep a recipe's stored results at sizes that are not measured again; otherwise discard them,
         because they may come from other versions."""
-        from asv import environment
         from asv import machine as asv_machine
         from asv_runner import discovery
 
@@ -331,12 +329,8 @@ class Writer:
             defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
         self.machine = asv_machine.Machine()
         self.machine.__dict__.update(defaults)
-        # As asv names an existing environment, but with Python's version instead of its path, which is private and
-        # changes when the clone is moved.
         self.python = ".".join(map(str, sys.version_info[:2]))
-        self.environment = environment.get_env_name("existing", self.python, {}, {})
-        if machine.environment() != machine.MAIN:
-            self.environment += f"-{machine.environment()}"
+        self.environment = existing(self.python)
         text = io.StringIO()
         discovery.list_benchmarks(store.config.benchmark_dir, text)
         self.benchmarks = {benchmark["name"]: benchmark for benchmark in json.loads(text.getvalue())}
@@ -359,7 +353,7 @@ class Writer:
                 for folder in folders:
                     folder.mkdir(parents=True, exist_ok=True)
                     tempfile.TemporaryFile(dir=folder).close()
-                for file in folders[0].glob("*.jsonl"):
+                for file in [*folders[0].glob("*.jsonl"), *folders[1].glob("*.jsonl")]:
                     file.open("ab").close()
         except OSError as error:
             raise StoreError(f"Results cannot be stored in {folders[1]}: {_first_line(error)}") from None
@@ -409,11 +403,12 @@ class Writer:
                 return
             if key not in self.measured and not self.resume:
                 for size in sizes:
-                    self._put_all(stored, recipe, Result.of(recipe, size, Status.SKIPPED), math.nan)
+                    self._put_all(stored, recipe, Result.of(recipe, size, Status.SKIPPED))
             elif key not in self.measured and self._has(stored, recipe, sizes[0]) and result.size != sizes[0]:
                 result = replace(result, first=None)  # which is shown with that size, and was measured with it
             self.measured.add(key)
-            self._put_all(stored, recipe, result, conditions.record(self.store.folder, result))
+            runs.record(self.store.folder / self.machine.machine, result, self.commit, self.environment)
+            self._put_all(stored, recipe, result)
             self._save(stored)
 
     def _has(self, stored: Any, recipe: Recipe, size: Size) -> bool:
@@ -425,9 +420,8 @@ class Writer:
         value = stored.get_result_value(name, params)[index]
         return value is not None and not math.isnan(value)
 
-    def _put_all(self, stored: Any, recipe: Recipe, result: Result, number: float) -> None:
-        """Puts all metrics of a result, and the number of its conditions, into ``stored``."""
-        self._put(stored, recipe, CONDITIONS, result, number)
+    def _put_all(self, stored: Any, recipe: Recipe, result: Result) -> None:
+        """Puts all metrics of a result into ``stored``."""
         for benchmark, metric in BENCHMARKS.items():
             samples = result.timings[metric].samples if metric in result.timings else ()
             self._put(stored, recipe, benchmark, result, result.value(metric), samples)

@@ -1,0 +1,90 @@
+"""What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
+
+- Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``.
+- An environment that asv did not make has the name that compare gives it, without the path of its Python.
+- The pages of ``asv publish`` link to the commits where the clone's remote shows them.
+"""
+
+import atexit
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+from asv import environment, results
+from asv.commands.publish import Publish
+
+from gpu_cookbook.results import Result
+from gpu_cookbook.store import runs
+from gpu_cookbook.store.asv_files import existing
+from gpu_cookbook.store.commits import git
+
+SCRATCH = "GPU_COOKBOOK_ASV"  # the environment variable by which the suite finds this process' folder
+HOSTED = re.compile(r"(?:https://|ssh://git@|git@)(?P<host>[\w.-]+)[:/](?P<path>[\w./~-]+?)(?:\.git)?/?")
+_recorded: set[Path] = set()
+
+
+def setup() -> None:
+    """asv calls this when it has loaded the module."""
+    folders = Path(".asv", "measured").absolute()
+    for folder in folders.glob("*"):
+        if not psutil.pid_exists(int(folder.name)):  # of a run that was killed
+            shutil.rmtree(folder, ignore_errors=True)
+    mine = folders / str(os.getpid())
+    os.environ[SCRATCH] = str(mine)
+    atexit.register(shutil.rmtree, mine, ignore_errors=True)
+    _wrap_saving(mine)
+    _name_by_version()
+    _link_to_remote()
+
+
+def _wrap_saving(scratch: Path) -> None:
+    save = results.Results.save
+
+    def save_with_lines(self: Any, result_dir: str) -> None:
+        place = scratch / self.env_name / self.commit_hash
+        if self.env_name.startswith("existing-"):
+            place = scratch / f"py{self._python}" / "installed"
+        for path in set(place.glob("*.json")) - _recorded:
+            for result in msgspec.convert(json.loads(path.read_text("utf-8")), list[Result]):
+                folder = Path(result_dir) / self.params["machine"]
+                runs.record(folder, result, self.commit_hash, self.env_name)
+            _recorded.add(path)
+        save(self, result_dir)
+
+    results.Results.save = save_with_lines
+
+
+def _name_by_version() -> None:
+    made = environment.ExistingEnvironment.__init__
+
+    def named(self: Any, *arguments: Any) -> None:
+        made(self, *arguments)
+        version = "import sys; print('%d.%d' % sys.version_info[:2])"
+        self._python = environment.util.check_output([self._executable, "-c", version]).strip()
+
+    environment.ExistingEnvironment.__init__ = named
+    environment.ExistingEnvironment.name = property(lambda self: existing(self._python))
+
+
+def _link_to_remote() -> None:
+    publish = Publish.run.__func__
+
+    def publish_with_links(cls: Any, conf: Any, *arguments: Any, **named: Any) -> Any:
+        address = web_address(git(Path(conf.repo), "remote", "get-url", "origin"))
+        conf.project_url = address or "#"
+        # With "#", asv's pages would look for a benchmark with the commit's name. This address is their own.
+        conf.show_commit_url = f"{address}/commit/" if address else "#/?commit="
+        return publish(cls, conf, *arguments, **named)
+
+    Publish.run = classmethod(publish_with_links)
+
+
+def web_address(remote: str) -> str | None:
+    """Where a browser finds the repository of this remote; None if it is no address of a host."""
+    match = HOSTED.fullmatch(remote)
+    return f"https://{match['host']}/{match['path']}" if match else None

@@ -1,0 +1,143 @@
+"""What asv's files have no place for: under which conditions a result was measured, why it has no metrics, and what
+earlier measurements of it gave.
+
+Each measurement of a result is a line of benchmarks/results/MACHINE/runs.jsonl, found by commit, environment, recipe
+and size. The newest counts.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Metric, Result, Size, Status
+from gpu_cookbook.store import door, journal
+from gpu_cookbook.store.commits import StoreError
+
+FILE, KIND = "runs.jsonl", "runs"
+Place = tuple[str, str, str, str, Size]  # commit, asv's environment, workload, technique and size
+STARTED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())  # of this process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of the file."""
+
+    commit: str
+    environment: str
+    workload: str
+    technique: str
+    size: Size
+    status: str
+    run: str | None = None  # when the process that measured it was started; what is older than these files has none
+    date: str | None = None
+    reason: str | None = None
+    device: str | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    math: str | None = None
+    clock: str | None = None
+    versions: str | None = None
+    copy_bandwidth_gb_per_s: float | None = None
+    cache_bytes: int | None = None
+    cache_bandwidth_gb_per_s: float | None = None
+    arithmetic_g_per_s: float | None = None
+    empty_kernel_s: float | None = None
+    doubts: dict[str, str] = field(default_factory=dict)  # see Result.doubts
+    values: dict[str, float] = field(default_factory=dict)  # of each metric: the median where there are samples
+
+    @property
+    def place(self) -> Place:
+        return self.commit, self.environment, self.workload, self.technique, self.size
+
+    def apply(self, result: Result) -> Result:
+        """The result with its conditions; if it has no metrics, with the reason."""
+        result = replace(
+            result,
+            device=self.device,
+            driver=self.driver,
+            cuda=self.cuda,
+            clock=self.clock,
+            math=self.math,
+            copy_bandwidth=self.copy_bandwidth_gb_per_s,
+            cache_bytes=self.cache_bytes,
+            cache_bandwidth=self.cache_bandwidth_gb_per_s,
+            arithmetic=self.arithmetic_g_per_s,
+            empty_kernel=self.empty_kernel_s,
+            versions=self.versions,
+            doubts={Metric(name): doubt for name, doubt in self.doubts.items()},
+        )
+        return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
+
+
+def record(folder: Path, result: Result, commit: str, environment: str, run: str = STARTED) -> None:
+    """Adds a line for this result to the file of the machine whose ``folder`` this is. ``environment``: asv's name for
+    it; ``run``: when the process that measured it was started. StoreError if the line could not be read again."""
+    values = {metric: result.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
+    line = Line(
+        commit=commit,
+        environment=environment,
+        workload=result.workload,
+        technique=result.technique,
+        size=result.size,
+        run=run,
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
+        status=str(result.status),
+        reason=result.reason,
+        device=result.device,
+        driver=result.driver,
+        cuda=result.cuda,
+        math=result.math,
+        clock=machine.clock() if machine.is_gpu(result.device) else None,
+        versions=result.versions,
+        copy_bandwidth_gb_per_s=result.copy_bandwidth,
+        cache_bytes=result.cache_bytes,
+        cache_bandwidth_gb_per_s=result.cache_bandwidth,
+        arithmetic_g_per_s=result.arithmetic,
+        empty_kernel_s=result.empty_kernel,
+        doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
+        values={str(metric): value for metric, value in values.items() if value is not None},
+    )
+    known = {name: value for name, value in asdict(line).items() if value not in (None, {})}
+    try:
+        door.fit(json.dumps(known).encode(), KIND)
+    except door.Unfit as error:
+        raise StoreError(f"{result.workload}, {result.technique} could not be read again: {error}") from None
+    journal.append(folder / FILE, known)
+
+
+class Lines:
+    """The lines of a machine's file that can be used."""
+
+    def __init__(self, folder: Path) -> None:
+        found, self.complaints = door.read_lines(folder / FILE, KIND)
+        self.lines = []
+        for number, data in found:
+            line = _line(data)
+            if line.workload in catalogue.workloads() and not catalogue.is_size(line.workload, line.size):
+                fault = f"{line.size} is no size of {line.workload}"
+                self.complaints.append(f"{door.shown(folder / FILE)}, line {number}: {fault}")
+            else:
+                self.lines.append(line)
+        self.newest = {line.place: line for line in self.lines}
+        self.runs = {line.place[:-1]: line.run for line in self.lines}  # the newest of each recipe
+
+    def of(self, place: Place) -> Line | None:
+        """The newest line of a result."""
+        return self.newest.get(place)
+
+    def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
+        """The results that went wrong or were skipped when their recipe was measured last."""
+        for line in self.newest.values():
+            mine = line.place[:2] == (commit, environment) and line.status != Status.OK
+            if mine and line.run == self.runs[line.place[:-1]]:
+                yield line
+
+
+def _line(data: dict[str, Any]) -> Line:
+    size = data["size"]
+    known = {part.name: data[part.name] for part in fields(Line) if part.name in data}
+    return Line(**known | {"size": tuple(size) if isinstance(size, list) else size})
