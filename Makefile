@@ -39,7 +39,7 @@ help:
 	@echo "make clean     remove $(VENV), asv's builds, and the generated pages of the site"
 	@echo "ENVIRONMENT=NAME does all this for the recipes of another environment: see gpu-cookbook list"
 
-extra:  # which extra fits this machine: asv asks
+extra:  # of setup.cfg, for this machine: benchmarks/install.py asks
 	@echo $(EXTRA)
 
 compare check list doctor: $(VENV)/installed-$(EXTRA)
