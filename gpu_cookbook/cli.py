@@ -352,6 +352,15 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
     ] = False,
+    repeat: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Measure everything N times, one run after another. From three runs on, ties are decided by the "
+            "ratios within the runs; with --save, 'tables' says how far another run or machine may be from them.",
+        ),
+    ] = 1,
 ) -> None:
     """Check every recipe that runs here, then measure them side by side.
 
@@ -359,6 +368,8 @@ def compare(
     that crashes or hangs loses only its own results. After Ctrl-C, what was measured is kept and shown. Exits with 1 if
     a result failed or was refused, or if nothing could be measured.
     """
+    if resume and repeat > 1:
+        fail("--resume completes one run: repeat the others afterwards, with --repeat and without --resume.")
     recipes = comparing.with_numpy(choose(workloads, techniques, lane))
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
@@ -374,13 +385,14 @@ def compare(
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
         total = sum(len(left) for _, left in comparison.left)
-        task = bar.add_task("starting", total=total)
+        task = bar.add_task("starting", total=repeat * total)
 
         def started(recipe: catalogue.Recipe, size: Size) -> None:
             label = catalogue.workload_module(recipe.workload).label(size)
-            bar.update(task, description=f"{recipe.workload}, {recipe.technique}, {label}")
+            run = f"run {bar.tasks[task].completed // total + 1:.0f} of {repeat}: " if repeat > 1 else ""
+            bar.update(task, description=f"{run}{recipe.workload}, {recipe.technique}, {label}")
 
-        outcome = comparison.measure(started, lambda: bar.advance(task), writer and writer.add)
+        outcome = comparison.measure(started, lambda: bar.advance(task), writer and writer.add, repeat)
     results = outcome.results
     unwritten = None
     try:

@@ -1,6 +1,7 @@
 """What this machine has, determined without importing any framework."""
 
 import contextlib
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -191,6 +192,17 @@ def distribution_names(module: str) -> list[str]:
 @cache
 def _packages_distributions() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
+
+
+@cache
+def instance() -> str | None:
+    """Twelve hexadecimal digits that tell this machine from others of its kind: of the hash of what its GPUs, or else
+    its system, are identified by. None if that is not known."""
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(gpu.index) for gpu in gpus()]
+    path = Path("/etc/machine-id")
+    text = " ".join(_text(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles)
+    text = text or (path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else "")
+    return hashlib.sha256(text.encode()).hexdigest()[:12] if text else None
 
 
 @cache

@@ -5,9 +5,11 @@ import dataclasses
 import enum
 import math
 import re
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import quantiles
+from functools import cache
+from statistics import fmean, quantiles, stdev
 from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine
@@ -34,6 +36,7 @@ class Status(enum.StrEnum):
     SKIPPED = "skipped"
 
 
+ENOUGH_RUNS = 3
 WRONG = (Status.FAILED, Status.REFUSED)
 
 
@@ -190,6 +193,18 @@ class Origin:
         return f"{self.machine}, commit {self.commit[:8]}, {self.date}"
 
 
+@dataclass(frozen=True, order=True)
+class Run:
+    """One of the times that a result was measured."""
+
+    started: str  # when the process that measured this and other results was started: what it shares with them
+    instance: str | None = None  # tells machines of one kind apart, and says nothing else of them
+
+    @classmethod
+    def now(cls) -> "Run":
+        return cls(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine.instance())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """What is not known is None, or missing from ``timings``."""
@@ -223,6 +238,7 @@ class Result:
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
     origin: Origin | None = None
+    runs: Mapping[Metric, Mapping[Run, float]] = field(default_factory=dict)  # each value that was measured
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -264,6 +280,19 @@ class Result:
     @property
     def wrong(self) -> bool:
         return self.status in WRONG
+
+    @property
+    def trusted(self) -> dict[Metric, float]:
+        """The values that are measured, not derived, and not doubtful."""
+        values = {metric: self.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
+        return {metric: value for metric, value in values.items() if value is not None and metric not in self.doubts}
+
+    def again(self, run: Run, before: "Result | None" = None) -> "Result":
+        """This result of a run, with the values of the runs ``before``."""
+        runs = {metric: dict(values) for metric, values in before.runs.items()} if before else {}
+        for metric, value in self.trusted.items():
+            runs.setdefault(metric, {})[run] = value
+        return replace(self, runs=runs)
 
     @property
     def is_numpy(self) -> bool:
@@ -464,7 +493,17 @@ def crossing(points: Sequence[tuple[int, float]]) -> int | None:
 
 
 def tied(one: Result, other: Result, metric: Metric) -> bool:
-    """Whether the middle halves of their samples overlap."""
+    """Whether the samples do not tell which of them is better.
+
+    If both were measured in at least three runs: whether 1 is in the 95 % interval of the mean ratio of their values in
+    one run. What a run or a machine does to both cancels. Otherwise, whether the middle halves of their samples
+    overlap."""
+    timed = one.timed_by(metric)
+    mine, others = one.runs.get(timed, {}), other.runs.get(timed, {})
+    ratios = [math.log(mine[run] / others[run]) for run in mine.keys() & others.keys()]
+    if len(ratios) >= ENOUGH_RUNS:
+        half = student(0.975, len(ratios) - 1) * stdev(ratios) / math.sqrt(len(ratios))
+        return abs(fmean(ratios)) <= half
     # Not the intervals of the medians: after ten thousand calls in one process, they are narrower than the difference
     # to the next process; after three calls, they reach from 0 to several times the median.
     times = [each.timings.get(each.timed_by(metric)) for each in (one, other)]
@@ -472,6 +511,14 @@ def tied(one: Result, other: Result, metric: Metric) -> bool:
     if halves[0] and halves[1]:
         return halves[0][0] <= halves[1][1] and halves[1][0] <= halves[0][1]
     return one.value(metric) == other.value(metric)
+
+
+@cache
+def student(share: float, freedom: int) -> float:
+    """The quantile of Student's distribution."""
+    from scipy.special import stdtrit  # imported here, since most commands do without
+
+    return float(stdtrit(freedom, share))
 
 
 class Rank(enum.StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, machine, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.results import (
     NOISY,
@@ -38,7 +38,10 @@ METRICS = {
 }
 LEGEND = {  # sign: what it means
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
-    format.RANKS[Rank.TIE]: "= is tied with the best: the middle halves of their samples overlap.",
+    format.RANKS[
+        Rank.TIE
+    ]: "= is tied with the best: the middle halves of their samples overlap, or over three runs and "
+    "more, their ratio may be 1.",
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
     format.DOUBT: "? is doubtful: something disturbed the measurement, or two ways of taking the device's time "
@@ -255,13 +258,26 @@ def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
         if len({each.workload for each in runs}) > 1:
             tables.append(_overview(runs, source_of(runs, results)))
         for run in grouped(runs, lambda each: each.origin and each.origin.commit):
-            source = source_of(run, results)
+            source, spreads = source_of(run, results), repeats.spreads(run)
             for mine in grouped(run, lambda each: each.workload):
-                found = [_of_metric(mine, metric, source) for metric in Metric]
+                found = [_of_metric(mine, metric, source, spreads) for metric in Metric]
                 tables += [table for table in found if table.rows or table is found[0]]
                 below(tables, reasons_of(mine))
-            below(tables, [Entry(legend(), "note"), provenance("Measured", run)])
+            below(tables, [Entry(legend(), "note"), provenance("Measured", run), *elsewhere(spreads)])
     return tables
+
+
+def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]:
+    """How far the next machine, or run, may be from the values, for each kind of metric that was measured again."""
+    for machines, where in ((True, "on another machine of this kind"), (False, "in another run on this machine")):
+        there = {kind: spread for kind, spread in spreads.items() if spread.machines == machines}
+        for gpu, place in ((True, "GPU"), (False, "CPU")):
+            mine = {metric: spread for (metric, on), spread in there.items() if on == gpu}
+            if mine:
+                factors = ", ".join(f"{m} ×{format.digits(s.factor(s.units))}" for m, s in mine.items())
+                units = max(spread.units for spread in mine.values())
+                text = f"To expect {where}, on the {place}: {100 * repeats.SHARE:.0f} % of the values within {factors}"
+                yield Entry(f"{text} of these, either way (from {units} {'machines' if machines else 'runs'}).", "note")
 
 
 def _installation(result: Result) -> tuple[str, ...]:
@@ -276,7 +292,9 @@ def shown(result: Result | None, metric: Metric) -> bool:
     return result.value(metric) is not None or (result.wrong and metric == Metric.RESIDENT)
 
 
-def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
+def _of_metric(
+    results: Sequence[Result], metric: Metric, source: str, spreads: Mapping[repeats.Kind, repeats.Spread]
+) -> Table:
     """The table of one metric of one workload, the fastest at the largest size first."""
     workload = results[0].workload
     every = {(each.technique, each.size): each for each in results}
@@ -295,7 +313,14 @@ def _of_metric(results: Sequence[Result], metric: Metric, source: str) -> Table:
             row.append(metric_entry(result, metric, rank))
             order.insert(1, result.order(metric) if result else math.inf)
             if result and result.value(metric) is not None:
-                records.append(_record(result, metric) | metric_record(result, metric) | {"rank": rank or None})
+                low, high = repeats.interval(result, metric, spreads) or (None, None)
+                more = {
+                    "rank": rank or None,
+                    "runs": len(result.runs.get(metric, ())),
+                    "next_low": low,
+                    "next_high": high,
+                }
+                records.append(_record(result, metric) | metric_record(result, metric) | more)
         rows[*order, technique] = tuple(row)
     if metric == Metric.RESIDENT:
         records += [_record(each) for each in every.values() if not each.ok]

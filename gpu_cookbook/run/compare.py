@@ -8,10 +8,10 @@ from functools import cached_property
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Key, Result, Size
+from gpu_cookbook.results import Key, Result, Run, Size
 from gpu_cookbook.run import runner
 
-Save = Callable[[Recipe, Result], None]
+Save = Callable[[Recipe, Result, Run], None]
 
 
 @dataclass
@@ -75,24 +75,33 @@ class Comparison:
         return [(recipe, sizes) for recipe, sizes in jobs if sizes]
 
     def measure(
-        self, started: Callable[[Recipe, Size], None], finished: Callable[[], None], save: Save | None
+        self,
+        started: Callable[[Recipe, Size], None],
+        finished: Callable[[], None],
+        save: Save | None,
+        repeat: int = 1,
     ) -> Outcome:
         """The known results and, measured one recipe after another, those that are left; each is saved as soon as it is
-        measured. ``started`` and ``finished`` are called before and after each."""
-        outcome = Outcome(list(self.found))
+        measured. ``started`` and ``finished`` are called before and after each. ``repeat``: how often the whole is
+        measured; the outcome has the last result of each, with the values of all runs."""
+        outcome = Outcome()
+        newest: dict[Key, Result] = {}
         try:
-            for recipe, sizes in self.left:
-                for result in runner.run(recipe, "measure", sizes, started):
-                    outcome.results.append(result)
-                    if save:
-                        save(recipe, result)
-                    finished()
+            for _ in range(repeat):
+                run = Run.now()
+                for recipe, sizes in self.left:
+                    for result in runner.run(recipe, "measure", sizes, started):
+                        newest[result.key] = result.again(run, newest.get(result.key))
+                        if save:
+                            save(recipe, result, run)
+                        finished()
         except KeyboardInterrupt:
             outcome.interrupted = True
         except OSError as error:  # a StoreError, or a full disk
             outcome.stopped = error
         finally:
             runner.stop_all()
+        outcome.results = [*self.found, *newest.values()]
         return outcome
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import gpu_cookbook.kernels
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Size, Status, Timing, judged
+from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Run, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, runs
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
@@ -119,11 +119,13 @@ class Store:
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe)) or old
-            line = lines.of((stored.commit_hash, stored.env_name, *key))
+            place = (stored.commit_hash, stored.env_name, *key)
+            line = lines.of(place)
             if result := parts.result(key, line, environment):
                 date = line.date if line and line.date else origin.date
+                mine = replace(origin, stale=stale, date=date)
                 # A file may hold what compare would have refused.
-                results.append(judged(replace(result, origin=replace(origin, stale=stale, date=date))))
+                results.append(judged(replace(result, origin=mine, runs=lines.runs(place))))
         return results
 
     def _fill(
@@ -385,8 +387,8 @@ class Writer:
             and each.versions == machine.versions(recipe.packages)
         }
 
-    def add(self, recipe: Recipe, result: Result) -> None:
-        """Stores one result; asv computes its statistics from the samples.
+    def add(self, recipe: Recipe, result: Result, run: Run = runs.THIS) -> None:
+        """Stores one result of a run; asv computes its statistics from the samples.
 
         A skipped result does not replace one that was measured before, for instance when a GPU is temporarily
         not visible.
@@ -407,7 +409,7 @@ class Writer:
             elif key not in self.measured and self._has(stored, recipe, sizes[0]) and result.size != sizes[0]:
                 result = replace(result, first=None)  # which is shown with that size, and was measured with it
             self.measured.add(key)
-            runs.record(self.store.folder / self.machine.machine, result, self.commit, self.environment)
+            runs.record(self.store.folder / self.machine.machine, result, self.commit, self.environment, run)
             self._put_all(stored, recipe, result)
             self._save(stored)
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Metric, Result, Size, Status
+from gpu_cookbook.results import Metric, Result, Run, Size, Status
 from gpu_cookbook.store import door, journal
 from gpu_cookbook.store.commits import StoreError
 
 FILE, KIND = "runs.jsonl", "runs"
 Place = tuple[str, str, str, str, Size]  # commit, asv's environment, workload, technique and size
-STARTED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())  # of this process
+THIS = Run.now()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,8 @@ class Line:
     technique: str
     size: Size
     status: str
-    run: str | None = None  # when the process that measured it was started; what is older than these files has none
+    run: str | None = None  # Run.started and Run.instance; what is older than these files has neither
+    instance: str | None = None
     date: str | None = None
     reason: str | None = None
     device: str | None = None
@@ -73,9 +74,9 @@ class Line:
         return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
 
 
-def record(folder: Path, result: Result, commit: str, environment: str, run: str = STARTED) -> None:
+def record(folder: Path, result: Result, commit: str, environment: str, run: Run = THIS) -> None:
     """Adds a line for this result to the file of the machine whose ``folder`` this is. ``environment``: asv's name for
-    it; ``run``: when the process that measured it was started. StoreError if the line could not be read again."""
+    it. StoreError if the line could not be read again."""
     values = {metric: result.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
     line = Line(
         commit=commit,
@@ -83,7 +84,8 @@ def record(folder: Path, result: Result, commit: str, environment: str, run: str
         workload=result.workload,
         technique=result.technique,
         size=result.size,
-        run=run,
+        run=run.started,
+        instance=run.instance,
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         status=str(result.status),
         reason=result.reason,
@@ -123,17 +125,29 @@ class Lines:
             else:
                 self.lines.append(line)
         self.newest = {line.place: line for line in self.lines}
-        self.runs = {line.place[:-1]: line.run for line in self.lines}  # the newest of each recipe
+        self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
+        self.every: dict[Place, list[Line]] = {}
+        for line in self.lines:
+            self.every.setdefault(line.place, []).append(line)
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
         return self.newest.get(place)
 
+    def runs(self, place: Place) -> dict[Metric, dict[Run, float]]:
+        """Every value of a result that is not doubtful."""
+        found: dict[Metric, dict[Run, float]] = {}
+        for line in self.every.get(place, ()):
+            for name, value in line.values.items():
+                if line.run and name not in line.doubts:
+                    found.setdefault(Metric(name), {})[Run(line.run, line.instance)] = value
+        return found
+
     def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
         """The results that went wrong or were skipped when their recipe was measured last."""
         for line in self.newest.values():
             mine = line.place[:2] == (commit, environment) and line.status != Status.OK
-            if mine and line.run == self.runs[line.place[:-1]]:
+            if mine and line.run == self.last[line.place[:-1]]:
                 yield line
 
 

@@ -1,0 +1,68 @@
+"""What follows from measuring the same results again, in other processes, at other times and on other machines of one
+kind: how far the next machine of that kind may be from what is stored."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
+
+SHARE = 0.95  # of the next machine's metrics, that are meant to lie inside of the intervals
+METRICS = (*TIMED, Metric.FIRST)
+Kind = tuple[Metric, bool]  # a metric, on a GPU or not: what is pooled, since single results have too few runs
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the logarithms of a kind of metric are spread over ``units``: machines if several were measured, otherwise
+    the runs of one."""
+
+    deviation: float
+    units: int
+    machines: bool
+
+    def factor(self, units: int) -> float:
+        """By what a value of the next unit may be more, or less, than the mean of so many: a prediction interval for
+        normally distributed logarithms. What a machine does to one metric it does to all of a kind, so that the degrees
+        of freedom are those of the units, not of the values."""
+        return math.exp(student((1 + SHARE) / 2, self.units - 1) * self.deviation * math.sqrt(1 + 1 / units))
+
+
+def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
+    """The spread of each kind of metric of which at least two units were measured, in results of one machine, commit
+    and environment."""
+    results = [each for each in results if each.ok]
+    machines = len({run.instance for each in results for runs in each.runs.values() for run in runs}) > 1
+    found = {}
+    for metric in METRICS:
+        for mine in grouped(results, on_gpu):
+            every = [means for each in mine if len(means := logarithms(each.runs.get(metric, {}), machines)) > 1]
+            units = len({unit for means in every for unit in means})
+            if units > 1:
+                squares = sum(len(means) * statistics.pvariance(means.values()) for means in every)
+                freedom = sum(len(means) - 1 for means in every)
+                found[metric, on_gpu(mine[0])] = Spread(math.sqrt(squares / freedom), units, machines)
+    return found
+
+
+def on_gpu(result: Result) -> bool:
+    return result.place != "CPU"
+
+
+def logarithms(runs: Mapping[Run, float], machines: bool) -> dict[str | None, float]:
+    """{unit: the mean logarithm of its values}."""
+    units: dict[str | None, list[float]] = {}
+    for run, value in runs.items():
+        units.setdefault(run.instance if machines else run.started, []).append(math.log(value))
+    return {unit: statistics.fmean(values) for unit, values in units.items()}
+
+
+def interval(result: Result, metric: Metric, found: Mapping[Kind, Spread]) -> tuple[float, float] | None:
+    """Within which the next unit's value is expected; None if this result was not measured often enough to say."""
+    spread = found.get((metric, on_gpu(result)))
+    means = logarithms(result.runs.get(metric, {}), spread.machines) if spread else {}
+    if not spread or not means:
+        return None
+    middle, factor = math.exp(statistics.fmean(means.values())), spread.factor(len(means))
+    return middle / factor, middle * factor

@@ -1,0 +1,126 @@
+"""What was measured again tells how far the next machine may be, and which technique is better."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_cli import cookbook, invoked
+from test_store import recipe, result, stored
+
+from gpu_cookbook import repeats
+from gpu_cookbook.catalogue import find
+from gpu_cookbook.results import Metric, Rank, Result, Run, Status, Timing, ranks, tied
+from gpu_cookbook.store import asv_files as store
+
+RESIDENT = Metric.RESIDENT
+
+
+def run(number, instance=None):
+    return Run(f"2026-11-22T00:00:{number:02}Z", instance)
+
+
+def measured_in(runs, technique="numpy", size=40_000, metric=RESIDENT, device="AMD EPYC, 2 cores", **changes):
+    """A result with these values, {run: seconds}; the samples spread by a tenth."""
+    blank = Result.of(find("multiply", technique), size, Status.OK)
+    newest = list(runs.values())[-1]
+    timing = Timing.of([newest * (1 + 0.01 * (i - 5)) for i in range(11)])
+    return replace(blank, device=device, timings={metric: timing}, runs={metric: runs}, **changes)
+
+
+@pytest.mark.parametrize("machines", [3, 5])
+def test_most_values_of_the_next_machine_lie_inside(machines):
+    """With 7 % between machines, common to all values, and 3 % of each value's own: over many next machines."""
+    random = np.random.default_rng(16)
+    shares = []
+    for _ in range(200):
+        shared = random.normal(0, 0.07, machines + 1)
+        own = random.normal(0, 0.03, (40, machines + 1))
+        values = np.exp(np.linspace(-12, -2, 40)[:, None] + shared + own)
+        results = [
+            measured_in({run(k, f"{k:012x}"): row[k] for k in range(machines)}, size=size)
+            for size, row in zip(range(1, 41), values, strict=True)
+        ]
+        spreads = repeats.spreads(results)
+        inside = [
+            low <= row[-1] <= high
+            for each, row in zip(results, values, strict=True)
+            for low, high in [repeats.interval(each, RESIDENT, spreads)]
+        ]
+        shares.append(np.mean(inside))
+    # 200 machines: the standard error of their mean share is about 0.01.
+    assert 0.92 <= np.mean(shares) <= 0.99
+
+
+def test_the_interval_is_that_of_students_distribution():
+    values = [1.0e-5, 1.1e-5, 1.3e-5]
+    each = measured_in({run(k): value for k, value in enumerate(values)})
+    low, high = repeats.interval(each, RESIDENT, repeats.spreads([each]))
+    logs = np.log(values)
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) * math.sqrt(1 + 1 / 3)
+    assert (low, high) == pytest.approx((math.exp(logs.mean() - half), math.exp(logs.mean() + half)))
+
+
+def test_machines_count_as_soon_as_there_are_two_and_runs_until_then():
+    one = {run(k, "a" * 12): value for k, value in enumerate((1e-5, 1.01e-5, 1.02e-5))}
+    spread = repeats.spreads([measured_in(one)])[RESIDENT, False]
+    assert (spread.units, spread.machines) == (3, False)
+    two = one | {run(9, "b" * 12): 1.2e-5}
+    wider = repeats.spreads([measured_in(two)])[RESIDENT, False]
+    assert (wider.units, wider.machines) == (2, True) and wider.factor(2) > spread.factor(3)
+
+
+def test_kinds_are_apart_and_what_was_measured_once_says_nothing():
+    gpu = measured_in({run(0): 1e-6, run(1): 1.1e-6}, "cupy", device="NVIDIA H200")
+    cpu = measured_in({run(0): 1e-6, run(1): 1.5e-6})
+    once = measured_in({run(0): 1e-6}, size=2)
+    spreads = repeats.spreads([gpu, cpu, once])
+    assert spreads[RESIDENT, True].deviation < spreads[RESIDENT, False].deviation
+    assert Metric.DEVICE not in {metric for metric, _ in spreads}
+    assert repeats.spreads([once]) == {} and repeats.interval(once, RESIDENT, {}) is None
+
+
+def test_what_a_run_does_to_both_does_not_make_a_tie():
+    slow_and_fast = {run(0): 1.0e-5, run(1): 1.2e-5, run(2): 1.5e-5, run(3): 0.9e-5}
+    one = measured_in(slow_and_fast)
+    other = measured_in(
+        {key: value * (1.03 + 0.002 * k) for k, (key, value) in enumerate(slow_and_fast.items())}, "torch"
+    )
+    assert not tied(one, other, RESIDENT)
+    assert tied(replace(one, runs={}), replace(other, runs={}), RESIDENT), "their samples overlap"
+    assert ranks([one, other], RESIDENT) == {"numpy": Rank.BEST}
+    same = measured_in(
+        {key: value * (1.03 if k % 2 else 0.97) for k, (key, value) in enumerate(slow_and_fast.items())}, "torch"
+    )
+    assert tied(one, same, RESIDENT)
+
+
+def test_each_run_is_stored_and_shown(clone):
+    writer = store.Writer(store.Store(), "m")
+    for number, median in enumerate((1e-5, 1.1e-5, 1.2e-5)):
+        each = result("numpy", 40_000, median=median, doubts={Metric.TRANSFER: "busy"} if number == 0 else {})
+        writer.add(recipe("numpy"), each, run(number, "a" * 12))
+    found = stored()["multiply", "numpy", 40_000]
+    assert list(found.runs[RESIDENT].values()) == pytest.approx([1e-5, 1.1e-5, 1.2e-5])
+    assert len(found.runs[Metric.TRANSFER]) == 2, "a doubtful value counts"
+    assert found.value(RESIDENT) == pytest.approx(1.2e-5)
+    out, _ = cookbook("tables", "multiply", "--machine", "m")
+    words = " ".join(out.split())
+    assert "To expect in another run on this machine, on the CPU: 95 % of the values within resident ×1.57" in words
+    out, _ = cookbook("tables", "multiply", "--machine", "m", "--format", "csv")
+    assert "next_low" in out.splitlines()[0]
+
+
+def test_a_run_is_completed_or_repeated_not_both(clone):
+    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", "--resume", "--repeat", "3", code=2)
+    assert "repeat the others afterwards" in err
+
+
+@pytest.mark.slow
+def test_compare_measures_again_and_again(clone):
+    cookbook("compare", "increment", "-t", "numpy", "--save", "--machine", "m", "--repeat", "3")
+    found = stored()["increment", "numpy", 40_000]
+    assert sum(map(len, found.runs.values())) >= 3 and len({r for v in found.runs.values() for r in v}) <= 3
+    lines = (clone / "benchmarks/results/m/runs.jsonl").read_text().splitlines()
+    assert len(lines) == 6
