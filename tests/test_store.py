@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -242,8 +243,11 @@ def test_asv_shows_compares_and_publishes_it(clone):
         git(clone, "add", "--all")
         git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
     older, newer = git(clone, "rev-parse", "HEAD~2"), git(clone, "rev-parse", "HEAD~1")
+    other = store.Writer(store.Store(), "other")  # which has no results of both commits
+    add(other, "numpy", 40_000)
     assert "10.0±0.3μs" in asv("show", older)
-    assert "3.00" in asv("compare", older, newer)
+    compared = asv("compare", "--only-changed", older, newer)
+    assert "3.00" in compared and not re.search("[0-9]{9}", compared), "numbers that are no metrics"
     asv("publish")
     graphs = json.loads((clone / ".asv/html/index.json").read_text())["benchmarks"]
     assert "workloads.multiply.time_resident" in graphs
@@ -261,7 +265,13 @@ def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     assert numpy.timings[Metric.RESIDENT].count >= 10
     assert Metric.DEVICE not in numpy.timings
     assert numpy.error == 0
+    assert numpy.copy_bandwidth and numpy.runs[Metric.FIRST]
     assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
+    # It is where compare --save would have put it, and tells nobody where that was.
+    writer = store.Writer(store.Store(), "m")
+    assert numpy.origin.environment == writer.environment and writer.done().keys() >= {numpy.key}
+    for path in (clone / "benchmarks" / "results" / "m").iterdir():
+        assert not any(str(place) in path.read_text() for place in (clone, sys.prefix, Path(sys.executable).parent))
 
 
 def test_the_suite_has_every_recipe(clone):

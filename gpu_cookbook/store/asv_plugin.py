@@ -2,6 +2,7 @@
 
 - Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``.
 - An environment that asv did not make has the name that compare gives it, without the path of its Python.
+- ``asv compare`` without --machine takes the one that has results of both commits: a clone has those of several.
 - The pages of ``asv publish`` link to the commits where the clone's remote shows them.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 from asv import environment, results
+from asv.commands.compare import Compare
 from asv.commands.publish import Publish
 
 from gpu_cookbook.results import Result
@@ -39,6 +41,7 @@ def setup() -> None:
     atexit.register(shutil.rmtree, mine, ignore_errors=True)
     _wrap_saving(mine)
     _name_by_version()
+    _choose_machine()
     _link_to_remote()
 
 
@@ -69,6 +72,19 @@ def _name_by_version() -> None:
 
     environment.ExistingEnvironment.__init__ = named
     environment.ExistingEnvironment.name = property(lambda self: existing(self._python))
+
+
+def _choose_machine() -> None:
+    compare = Compare.run.__func__
+
+    def compare_where_measured(cls: Any, conf: Any, hash_1: str, hash_2: str, machine: Any = None, **named: Any) -> Any:
+        commits = [git(Path(conf.repo), "rev-parse", name) or name for name in (hash_1, hash_2)]
+        folders = (path.parent for path in Path(conf.results_dir).glob("*/machine.json"))
+        both = [each.name for each in folders if all(any(each.glob(f"{name[:8]}-*.json")) for name in commits)]
+        chosen = both[0] if machine is None and len(both) == 1 else machine
+        return compare(cls, conf, hash_1, hash_2, machine=chosen, **named)
+
+    Compare.run = classmethod(compare_where_measured)
 
 
 def _link_to_remote() -> None:
