@@ -408,8 +408,9 @@ def moves_page(machine: str, workload: str) -> str:
     found = [history.steps_table(mine, stored.recipe_changed, stored.commit_address), *[turned] * bool(turned.rows)]
     put(f"generated/{name}.html", filters(mine) + "".join(table_html(table, root) for table in found))
     put(f"generated/{name}-charts.html", charts_html([history.moved(mine, metric) for metric in history.METRICS], root))
-    lines = [f"# {workload} on {markdown(machine)}, history", ""]
-    lines += ["How to read the charts: [history](../../history.md#the-charts).", "", "## Steps", ""]
+    lines = [f"# {workload} on {markdown(machine)}", ""]
+    lines += ["How [steps are found](../../history.md#the-steps), and how to"]
+    lines += ["[read the charts](../../history.md#the-charts).", "", "## Steps", ""]
     lines += ["```{raw} html", f":file: ../../generated/{name}.html", "```", "", "## Charts", ""]
     return "\n".join([*lines, "```{raw} html", f":file: ../../generated/{name}-charts.html", "```", ""])
 

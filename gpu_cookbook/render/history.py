@@ -7,13 +7,14 @@ one size in one environment; a step is a result that is faster or slower than an
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, svg, tables
-from gpu_cookbook.render.change import VERDICTS, verdict_of
+from gpu_cookbook.render.change import verdict_of
 from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.format import digits
 from gpu_cookbook.render.svg import INK, NAME, Style
@@ -32,7 +33,7 @@ NAMED, FAR = 6, 1.25  # so many lines of a panel have a name without a step: tho
 MOST_LABELS = 24  # commits that have room for their name
 TICKS = (  # of the ratio axis: the span below which they are used
     (1.7, [tenth / 10 for tenth in range(1, 31)]),
-    (6, [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]),
+    (12, [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]),
     (100, [2.0**power for power in range(-20, 21)]),
     (math.inf, [10.0**power for power in range(-20, 21)]),
 )
@@ -170,31 +171,28 @@ def turns(lines: Iterable[Line]) -> dict[str, list[str]]:
 
 
 def commits_table(results: Sequence[Result], address: Address = lambda commit: None) -> Table:
-    """Under what each commit was measured, the newest first."""
+    """The commits and what was not the same from each on, the newest first; below it, what the newest was measured
+    with."""
+    changed = turns(lines_of(results))
+    newest = sorted(results, key=_order, reverse=True)
     rows, records = [], []
-    for mine in grouped(
-        sorted(results, key=_order, reverse=True), lambda each: (_short(each), each.stored.environment)
-    ):
-        known, origin = tables.facts(mine), mine[0].stored
+    for mine in grouped(newest, lambda each: (each.stored.commit, each.stored.environment)):
+        origin, known = mine[0].stored, tables.facts(mine)
         made = time.strftime("%Y-%m-%d", time.gmtime(origin.order[0] / 1000))
-        driver = " ".join(filter(None, (known.get("driver"), f"(CUDA {known['cuda']})" if "cuda" in known else None)))
-        packages = ", ".join(f"{name} {known[name]}" for name in _packages(mine, known))
-        texts = (made, known.get("date", ""), origin.environment, str(sum(each.ok for each in mine)))
-        about = (origin.definition or format.UNKNOWN, driver or format.UNKNOWN, packages or format.UNKNOWN)
-        rows.append((_commit(mine[0], address), *map(Entry, (*texts, *about))))
-        records.append({"table": "commits", "commit": origin.commit, "results": len(mine)} | known)
-    head = ("commit", "made", "measured", "environment", "results", "definition", "driver", "versions")
-    return Table("Commits that were measured", head, "llllrlll", rows, [], records)
-
-
-def _packages(results: Iterable[Result], known: Mapping[str, str]) -> list[str]:
-    names = {word.rpartition(" ")[0] for each in results for word in (each.versions or "").split(", ")}
-    return [name for name in known if name in names]
+        texts = (made, known["date"], origin.environment, str(sum(each.ok for each in mine)))
+        words = "; ".join(changed.get(origin.commit, [])) or format.UNKNOWN
+        rows.append((_commit(mine[0], address), *map(Entry, (*texts, words))))
+        records.append({"table": "commits", "results": len(mine)} | known)
+    head = ("commit", "made", "measured", "environment", "results", "changed")
+    first = [each for each in newest if each.stored.commit == newest[0].stored.commit]
+    return Table("Commits that were measured", head, "llllrl", rows, [tables.provenance("The newest", first)], records)
 
 
 def summary(results: Sequence[Result], page: Callable[[str], str]) -> Table:
     """How often the verdicts were given, one row per workload. ``page``: the address of a workload's page."""
     rows, records = [], []
+    order = list(catalogue.workloads())
+    results = sorted(results, key=lambda each: order.index(each.workload))
     for mine in grouped(results, lambda each: each.workload):
         counts = Counter(step.verdict for step in every(mine))
         name, commits = mine[0].workload, len(commits_of(mine))
@@ -236,15 +234,19 @@ def steps_table(
         record = {"table": "steps", "metric": step.metric, "before_commit": before.stored.commit}
         records.append(record | stored_record(after) | {"ratio_x": step.ratio, "verdict": step.verdict})
     counts = Counter(step.verdict for step in found)
-    others = f"{counts['same']} comparisons say same, {counts['cannot tell']} cannot tell."
-    says = [Entry(f"{others} {VERDICTS}", "note")] if found else [Entry(ONCE, "note")]
-    notes = [*[Entry(NOTHING)] * (bool(found) and not steps), *says, *stale_note(_both(steps))]
+    others = f"Of {len(found)} comparisons, {counts['same']} say same, and {counts['cannot tell']} cannot tell."
+    says = [*[Entry(NOTHING)] * (not steps), Entry(others, "note")] if found else [Entry(ONCE)]
+    notes = [*says, *stale_note(each for step in steps for each in (step.before, step.after))]
     head = ("technique", "size", "metric", "verdict", "ratio", "from", "to", "before", "after", "changed with it")
-    return Table("Steps", head, "lrllrllrrl", rows, notes, records, results[0].workload if results else None)
-
-
-def _both(steps: Iterable[Step]) -> list[Result]:
-    return [each for step in steps for each in (step.before, step.after)]
+    return Table(
+        "Steps, the newest commit first",
+        head,
+        "lrllrllrrl",
+        rows,
+        notes,
+        records,
+        results[0].workload if results else None,
+    )
 
 
 def _commit(result: Result, address: Address) -> Entry:
@@ -326,8 +328,8 @@ def _told(drawn: Sequence[Line], metric: Metric, steps: Sequence[Step], commits:
     if metric not in TIMED:
         most = max(drawn, key=lambda line: _span(line, metric))
         text += "These are single measurements, so none of their changes counts as a step. "
-        text += f"{most.name}, {most.results[0].label}, moved most: by a factor of {digits(_span(most, metric))}"
-        return text
+        of = f"{most.name}, {most.results[0].label}"
+        return f"{text}No line spans more than a factor of {digits(_span(most, metric))} ({of})"
     if not steps:
         return text + NOTHING.rstrip(".")
     largest = sorted(steps, key=lambda step: -abs(math.log(step.ratio)))[:3]
@@ -356,6 +358,7 @@ def _draw_lines(
         style: Style = {"color": INK, "linewidth": 0.7, "alpha": 0.35}
         if number is not None:
             style = svg.line_style(line.results[-1], number) | {"zorder": 3}
+            style["markersize"] = min(style["markersize"], max(2, 60 / len(commits)))
         for part in line.parts(metric):
             places = [commits.index(each.stored.commit) + aside for each, _ in part]
             heights = [ratio or math.nan for _, ratio in part]
@@ -364,7 +367,8 @@ def _draw_lines(
             (drawn,) = axes.plot(places, heights, label=f"{stale}{line.name}", **style)
             for place, (each, ratio) in zip(places, part, strict=True):
                 if each.doubt(metric):
-                    axes.text(place, ratio, f" {format.DOUBT}", va="center", fontweight="bold", zorder=5)
+                    above: Style = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+                    axes.annotate(format.DOUBT, (place, ratio), **above, fontweight="bold", zorder=5)
             if line in names:
                 handles[line.name] = drawn
             if number is not None:

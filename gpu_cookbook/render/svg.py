@@ -109,6 +109,7 @@ def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> N
     for (_, name), place in zip(ends, places, strict=True):
         line = handles[name]
         leader = {"arrowstyle": "-", "color": line.get_color(), "relpos": (0, 0.5), "shrinkA": 1}
+        leader |= {"alpha": line.get_alpha(), "linewidth": min(1, line.get_linewidth())}
         axes.annotate(
             str(line.get_label()), _last(line), (1.12, place), textcoords="axes fraction", va="center",
             color=INK, fontsize=8, arrowprops=leader,
