@@ -185,7 +185,9 @@ def commits_table(results: Sequence[Result], address: Address = lambda commit: N
         records.append({"table": "commits", "results": len(mine)} | known)
     head = ("commit", "made", "measured", "environment", "results", "changed")
     first = [each for each in newest if each.stored.commit == newest[0].stored.commit]
-    return Table("Commits that were measured", head, "llllrl", rows, [tables.provenance("The newest", first)], records)
+    return Table(
+        "Commits that were measured", head, "llllrl", rows, [tables.provenance("The newest commit", first)], records
+    )
 
 
 def summary(results: Sequence[Result], page: Callable[[str], str]) -> Table:
@@ -285,7 +287,7 @@ def moved(results: Sequence[Result], metric: Metric) -> Chart | None:
     coloured = [step.line for step in steps] if metric in TIMED else drawn
     heights = [max(96 if names else 48, NAME * (len(names) + 1)) for names in chosen]  # of the axes
     turned = len(commits) > 4
-    around = 82 if turned else 52  # points that a panel's heading and the commits below it take
+    around = 88 if turned else 54  # points that a panel's heading and the commits below it take
     marks = list(turns(lines_of(results)))
 
     def draw(figure: "Figure") -> None:
@@ -296,9 +298,9 @@ def moved(results: Sequence[Result], metric: Metric) -> Chart | None:
                 place = commits.index(commit) - 0.5
                 axes.axvline(place, color=INK, linestyle=":", linewidth=1)
                 at = axes.get_xaxis_transform()
-                axes.text(place, 1.01, str(number), transform=at, ha="center", va="bottom", fontsize=8)
+                axes.text(place, 1.01, str(number), transform=at, ha="center", va="bottom", fontsize=9)
             svg.name_ends(axes, _draw_lines(axes, panel, names, coloured, metric, commits), height)
-            axes.set_ylabel(UPWARDS.get(metric, "slower →"), loc="top", fontsize=8)
+            axes.set_ylabel(UPWARDS.get(metric, "slower →"), loc="top", fontsize=9)
             _commit_axis(axes.xaxis, commits, turned)
             if len(panels) > 1:
                 axes.set_title(panel[0].results[0].label, loc="left")
@@ -407,7 +409,7 @@ def _commit_axis(axis: "Axis", commits: Sequence[str], turned: bool) -> None:
     step = math.ceil(len(commits) / MOST_LABELS)
     places = list(range(len(commits)))[::-1][::step][::-1]
     axis.set_ticks(places, [commits[place][:8] for place in places])
-    axis.set_tick_params(labelsize=8, labelrotation=90 if turned else 0)
+    axis.set_tick_params(labelsize=9, labelrotation=90 if turned else 0)
     axis.grid(False)
 
 

@@ -112,7 +112,7 @@ def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> N
         leader |= {"alpha": line.get_alpha(), "linewidth": min(1, line.get_linewidth())}
         axes.annotate(
             str(line.get_label()), _last(line), (1.12, place), textcoords="axes fraction", va="center",
-            color=INK, fontsize=8, arrowprops=leader,
+            color=INK, fontsize=9, arrowprops=leader,
         )  # fmt: skip
 
 
