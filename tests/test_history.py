@@ -113,6 +113,12 @@ def test_each_environment_has_a_line_of_its_own():
     assert not history.every(results)
 
 
+def test_of_a_commit_that_was_measured_twice_the_latest_counts():
+    first, again = at(0), at(0, 3.0)
+    again = replace(again, origin=replace(again.origin, order=(0, 5)))
+    assert steps([again, at(1, 3.0), first]) == []
+
+
 # ---- Tables.
 
 
@@ -130,13 +136,17 @@ def test_a_step_says_from_where_to_where_and_what_changed_with_it():
 
 
 def test_what_is_not_known_on_one_side_has_not_changed():
-    assert history.beside(at(0, driver=None, versions=None), at(1)) == []
+    unknown = {"driver": None, "versions": None}
+    assert words(history.steps_table([at(0, **unknown), at(1, 2.0)]))[0][-1] == "–"
+    # Nor is it forgotten what was known before.
+    lines = history.lines_of([at(0), at(1, **unknown), at(2, driver="590.2")])
+    assert history.turns(lines) == {COMMITS[2]: ["driver 580.1 → 590.2"]}
 
 
 def test_nothing_changed_is_said():
     results = [at(0), at(1)]
     table = history.steps_table(results)
-    assert not table.rows and history.NOTHING in notes(table) and "Of 1 comparisons, 1 say same" in notes(table)
+    assert not table.rows and history.NOTHING in notes(table) and "Of 1 comparison, 1 say same" in notes(table)
     assert history.NOTHING in history.moved(results, Metric.RESIDENT).text
 
 

@@ -7,7 +7,7 @@ one size in one environment; a step is a result that is faster or slower than an
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ Address = Callable[[str], str | None]  # of a commit; None if nobody knows one
 RecipeChanged = Callable[[Result, Result], bool]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """``results``: one for each commit at which it was measured, in order of the commits."""
 
@@ -102,7 +102,8 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
     for each in ordered:
         places.setdefault((each.workload, each.technique, each.environment), set()).add(each.stored.environment)
     found = []
-    for mine in grouped(ordered, lambda each: (each.key, each.stored.environment)):
+    for those in grouped(ordered, lambda each: (each.key, each.stored.environment)):
+        mine = list({each.stored.commit: each for each in those}.values())  # the latest of each commit
         first = mine[0]
         several = len(places[first.workload, first.technique, first.environment]) > 1
         found.append(Line(named(first.technique, first.stored.environment) if several else first.name, mine))
@@ -147,22 +148,27 @@ def every(results: Iterable[Result]) -> list[Step]:
     return [step for line in lines_of(results) for metric in TIMED for step in judged(line, metric)]
 
 
-def beside(before: Result, after: Result) -> list[str]:
-    """What else is not the same, of what is known on both sides: versions, driver, device."""
-    old, new = tables.facts([before]), tables.facts([after])
-    both = (name for name in old if name in new and old[name] != new[name])
-    return [f"{name} {old[name]} → {new[name]}" for name in both if name not in (*RUN, COPYING, "date")]
+def conditions(result: Result) -> dict[str, str]:
+    """What is known of them: versions, driver, device, the definition of the metrics."""
+    known = {name: value for name, value in tables.facts([result]).items() if name not in (*RUN, COPYING, "date")}
+    definition = result.stored.definition
+    return known | ({"definition of the metrics": definition} if definition else {})
+
+
+def different(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """What is not the same, of what is known on both sides."""
+    return [f"{name} {old[name]} → {new[name]}" for name in old if name in new and old[name] != new[name]]
 
 
 def turns(lines: Iterable[Line]) -> dict[str, list[str]]:
-    """{commit: what was not the same from it on: versions, driver, device, the definition of the metrics}."""
+    """{commit: the conditions that were not the same from it on}. What is not known of one result is still as it was."""
     found: dict[str, dict[str, None]] = {}
     for line in lines:
-        for before, after in pairwise(line.results):
-            words = beside(before, after)
-            old, new = before.stored.definition, after.stored.definition
-            words += [f"definition of the metrics {old} → {new}"] * (old != new)
-            found.setdefault(after.stored.commit, {}).update(dict.fromkeys(words))
+        known: dict[str, str] = {}
+        for each in line.results:
+            now = conditions(each)
+            found.setdefault(each.stored.commit, {}).update(dict.fromkeys(different(known, now)))
+            known |= now
     commits = commits_of(each for line in lines for each in line.results)
     return {commit: sorted(found[commit]) for commit in commits if found.get(commit)}
 
@@ -185,9 +191,8 @@ def commits_table(results: Sequence[Result], address: Address = lambda commit: N
         records.append({"table": "commits", "results": len(mine)} | known)
     head = ("commit", "made", "measured", "environment", "results", "changed")
     first = [each for each in newest if each.stored.commit == newest[0].stored.commit]
-    return Table(
-        "Commits that were measured", head, "llllrl", rows, [tables.provenance("The newest commit", first)], records
-    )
+    notes = [tables.provenance("The newest commit", first)]
+    return Table("Commits that were measured", head, "llllrl", rows, notes, records)
 
 
 def summary(results: Sequence[Result], page: Callable[[str], str]) -> Table:
@@ -217,8 +222,8 @@ def steps_table(
     rows, records = [], []
     for step in steps:
         before, after = step.before, step.after
-        words = ["recipe"] * recipe_changed(before, after) + beside(before, after)
-        words += [f"math {before.math} → {after.math}"] * bool(before.math and after.math and before.math != after.math)
+        old, new = (conditions(each) | ({"math": each.math} if each.math else {}) for each in (before, after))
+        words = ["recipe"] * recipe_changed(before, after) + different(old, new)
         rows.append(
             (
                 Entry(step.line.name, recipe=(after.workload, after.technique)),
@@ -236,19 +241,14 @@ def steps_table(
         record = {"table": "steps", "metric": step.metric, "before_commit": before.stored.commit}
         records.append(record | stored_record(after) | {"ratio_x": step.ratio, "verdict": step.verdict})
     counts = Counter(step.verdict for step in found)
-    others = f"Of {len(found)} comparisons, {counts['same']} say same, and {counts['cannot tell']} cannot tell."
+    others = (
+        f"Of {_several(len(found), 'comparison')}, {counts['same']} say same, and {counts['cannot tell']} cannot tell."
+    )
     says = [*[Entry(NOTHING)] * (not steps), Entry(others, "note")] if found else [Entry(ONCE)]
     notes = [*says, *stale_note(each for step in steps for each in (step.before, step.after))]
     head = ("technique", "size", "metric", "verdict", "ratio", "from", "to", "before", "after", "changed with it")
-    return Table(
-        "Steps, the newest commit first",
-        head,
-        "lrllrllrrl",
-        rows,
-        notes,
-        records,
-        results[0].workload if results else None,
-    )
+    workload = results[0].workload if results else None
+    return Table("Steps, the newest commit first", head, "lrllrllrrl", rows, notes, records, workload)
 
 
 def _commit(result: Result, address: Address) -> Entry:
@@ -326,7 +326,7 @@ def _span(line: Line, metric: Metric) -> float:
 
 def _told(drawn: Sequence[Line], metric: Metric, steps: Sequence[Step], commits: int) -> str:
     """A sentence without its full stop."""
-    text = f"{len(drawn)} lines over {commits} commits. "
+    text = f"{_several(len(drawn), 'line')} over {commits} commits. "
     if metric not in TIMED:
         most = max(drawn, key=lambda line: _span(line, metric))
         text += "These are single measurements, so none of their changes counts as a step. "
@@ -335,8 +335,12 @@ def _told(drawn: Sequence[Line], metric: Metric, steps: Sequence[Step], commits:
     if not steps:
         return text + NOTHING.rstrip(".")
     largest = sorted(steps, key=lambda step: -abs(math.log(step.ratio)))[:3]
-    text += f"{len(steps)} step{'s' * (len(steps) > 1)}{', the largest' * (len(steps) > len(largest))}: "
+    text += f"{_several(len(steps), 'step')}{', the largest' * (len(steps) > len(largest))}: "
     return text + "; ".join(map(str, largest))
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _draw_lines(
