@@ -161,7 +161,7 @@ def different(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 
 def turns(lines: Iterable[Line]) -> dict[str, list[str]]:
-    """{commit: the conditions that were not the same from it on}. What is not known of one result is still as it was."""
+    """{commit: the conditions that were not the same from it on}. What a result does not say is still as it was."""
     found: dict[str, dict[str, None]] = {}
     for line in lines:
         known: dict[str, str] = {}
