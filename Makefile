@@ -52,7 +52,6 @@ bench: $(VENV)/installed-$(EXTRA)
 docs: $(VENV)/installed-docs
 	rm -rf build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
-	$(BIN)/python docs/history.py build/docs/history
 	@echo "The site: build/docs/index.html"
 
 readme: $(VENV)/installed-$(EXTRA)
@@ -91,4 +90,4 @@ $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .asv build docs/generated docs/machines docs/recipes
+	rm -rf $(VENV) .asv build docs/generated docs/history docs/machines docs/recipes

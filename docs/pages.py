@@ -1,11 +1,13 @@
 """Writes pages from recipes/ and benchmarks/results before Sphinx reads them: one page per workload in recipes/, one
-page per machine in machines/, and the parts that other pages include in generated/. Git ignores all three."""
+page per machine in machines/, pages of each machine's past in history/, and the parts that other pages include in
+generated/. Git ignores all four."""
 
 import ast
 import difflib
 import html
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.render import charts, html_page, scaling_charts, scaling_tables, tables
+from gpu_cookbook.render import charts, history, html_page, scaling_charts, scaling_tables, tables
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
 from gpu_cookbook.render.html_page import Site
@@ -55,6 +57,7 @@ def write():
     put("recipes/index.md", recipes_index())
     for machine in stored.results():
         put(f"machines/{machine}.md", machine_page(machine))
+        put(f"history/{machine}.md", history_page(machine))
     frameworks, engines = abilities()
     put("generated/frameworks.html", table_html(frameworks, ""))
     put("generated/engines.html", table_html(engines, ""))
@@ -62,6 +65,7 @@ def write():
         difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
+    put("generated/history.md", history_list())
     reached, complaints = limits.kept_tables()
     stored.complain(complaints)
     put("generated/limits.html", "".join(table_html(table, "") for table in reached))
@@ -76,7 +80,7 @@ def write():
     put("generated/scaling-charts.html", charts_html(panels, ""))
     put("generated/first.html", first_chart())
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
-    for folder in ("recipes", "machines", "generated"):
+    for folder in ("recipes", "machines", "history", "generated"):
         for path in (HERE / folder).rglob("*.*"):
             if path not in written:  # left from a recipe or a machine that was removed
                 path.unlink()
@@ -316,6 +320,8 @@ def machine_page(machine: str) -> str:
     lines = [
         f"# {markdown(machine)}",
         "",
+        f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).",
+        "",
         markdown(tables.legend()),
         "",
         "```{raw} html",
@@ -354,6 +360,59 @@ def filters(results: list[Result]) -> str:
         choices = "".join(f"<option>{html.escape(option)}</option>" for option in options)
         parts.append(f'<label>{name} <select name="{name}"><option value="">all</option>{choices}</select></label>')
     return "".join([*parts, "</form>\n"])
+
+
+# ---- History.
+
+
+def history_list() -> str:
+    """The machines, newest results first; or that there are none."""
+    lines = []
+    for machine in stored.results():
+        mine = stored.past(machine)
+        steps = Counter(step.verdict for step in history.every(mine) if step.counts)
+        found = " and ".join(f"{steps[verdict]} {verdict}" for verdict in ("faster", "slower") if steps[verdict])
+        commits = len(history.commits_of(mine))
+        words = f"{commits} commit{'s' * (commits > 1)}; {f'steps: {found}' if found else 'no step'}"
+        lines.append(f"- [{markdown(machine)}](history/{machine}.md): {words}")
+    if not lines:
+        return "Nothing is stored yet.\n"
+    return "\n".join(
+        [*lines, "", "```{toctree}", ":hidden:", "", *(f"history/{name}" for name in stored.results()), "```", ""]
+    )
+
+
+def history_page(machine: str) -> str:
+    """The commits of a machine, and how often which verdict was given; below it, a page for each workload."""
+    mine = stored.past(machine)
+    workloads = [name for name in catalogue.workloads() if any(each.workload == name for each in mine)]
+    for name in workloads:
+        put(f"history/{machine}/{name}.md", moves_page(machine, name))
+    found = [
+        history.summary(mine, lambda workload: f"{machine}/{workload}.html"),
+        history.commits_table(mine, stored.commit_address),
+    ]
+    put(f"generated/{machine}-history.html", "".join(table_html(table, "../") for table in found))
+    lines = [f"# {markdown(machine)}, history", ""]
+    lines += [f"The newest results are in the [tables](../machines/{machine}.md). A verdict is on one result and an"]
+    lines += ["earlier one of its line: [how steps are found](../history.md#the-steps)."]
+    lines += ["", "```{raw} html", f":file: ../generated/{machine}-history.html", "```", "", "```{toctree}", ":hidden:"]
+    return "\n".join([*lines, "", *(f"{machine}/{name}" for name in workloads), "```", ""])
+
+
+def moves_page(machine: str, workload: str) -> str:
+    """How one workload moved on one machine."""
+    mine = stored.past(machine, workload)
+    name, root = f"{machine}-{workload}-history", "../../"
+    turned = history.turns_table(mine)
+    found = [history.steps_table(mine, stored.recipe_changed, stored.commit_address), *[turned] * bool(turned.rows)]
+    put(f"generated/{name}.html", filters(mine) + "".join(table_html(table, root) for table in found))
+    put(f"generated/{name}-charts.html", charts_html([history.moved(mine, metric) for metric in history.METRICS], root))
+    lines = [f"# {workload} on {markdown(machine)}", ""]
+    lines += ["How [steps are found](../../history.md#the-steps), and how to"]
+    lines += ["[read the charts](../../history.md#the-charts).", "", "## Steps", ""]
+    lines += ["```{raw} html", f":file: ../../generated/{name}.html", "```", "", "## Charts", ""]
+    return "\n".join([*lines, "```{raw} html", f":file: ../../generated/{name}-charts.html", "```", ""])
 
 
 # ---- HTML.

@@ -6,12 +6,12 @@ from functools import cache
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
+from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
-from gpu_cookbook import scaling
 from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.results import Metric, Result
 from gpu_cookbook.scaling import Row
-from gpu_cookbook.store import asv_files
+from gpu_cookbook.store import asv_files, commits
 from gpu_cookbook.store import scaling as kept
 
 GPU_MACHINE, GPUS_MACHINE = "nvidia-h200", "nvidia-h200-x4"
@@ -37,11 +37,16 @@ def complain(complaints: Iterable[str]) -> None:
 
 
 @cache
-def results() -> dict[str, list[Result]]:
-    """{machine: the newest results of each workload}, machines with a GPU first."""
+def every_result() -> list[Result]:
     found, complaints = asv_files.Store().load()
     complain(complaints)
-    found, _ = asv_files.select(found)
+    return found
+
+
+@cache
+def results() -> dict[str, list[Result]]:
+    """{machine: the newest results of each workload}, machines with a GPU first."""
+    found, _ = asv_files.select(every_result())
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))
     # Speedups are against NumPy on the same machine.
@@ -56,6 +61,25 @@ def files() -> list[str]:
 
 def of(machine: str, workload: str | None = None) -> list[Result]:
     return [each for each in results()[machine] if workload in (None, each.workload)]
+
+
+def past(machine: str, workload: str | None = None) -> list[Result]:
+    """The results of every commit."""
+    return [each for each in every_result() if each.stored.machine == machine and workload in (None, each.workload)]
+
+
+def commit_address(commit: str) -> str | None:
+    """The page of a commit, if asv's configuration knows where commits are shown."""
+    base = asv_files.Store().config.show_commit_url
+    return f"{base}{commit}" if base.startswith("http") else None
+
+
+def recipe_changed(before: Result, after: Result) -> bool:
+    """Whether the code of the recipe, of its workload or of its kernels is not the same at the two commits. Of a recipe
+    that was removed, nothing is known."""
+    recipe = catalogue.find(after.workload, after.technique)
+    changed = commits.changed_since(asv_files.Store().root, before.stored.commit, after.stored.commit)
+    return recipe is not None and bool(changed & commits.sources(recipe))
 
 
 def named(words: str) -> tuple[Result, Metric]:

@@ -185,6 +185,7 @@ class Origin:
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
+    definition: str | None = None  # of its metrics: measure.VERSION at that time
 
     def __post_init__(self) -> None:
         make_plain(self)

@@ -7,7 +7,7 @@ import pytest
 from drawing import ORIGIN, row
 from matplotlib.figure import Figure
 
-from gpu_cookbook.render import scaling_charts
+from gpu_cookbook.render import scaling_charts, svg
 from gpu_cookbook.scaling import WEAK, completed
 
 STALE = replace(ORIGIN, stale=True)
@@ -79,11 +79,11 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
     axes = Figure(figsize=(5, 3)).add_subplot()
     names = list("abcd")
     lines = {name: completed([row("ray"), row("ray", 2, 0.5)]) for name in names}
-    scaling_charts.name_ends(axes, scaling_charts.draw_lines(axes, "GPU", lines, names), 200)
+    svg.name_ends(axes, scaling_charts.draw_lines(axes, "GPU", lines, names), 200)
     places = sorted(text.xyann[1] for text in axes.texts)
     assert len(places) == 5
     gaps = [after - before for before, after in zip(places, places[1:], strict=False)]
-    assert min(gaps) >= scaling_charts.NAME / 200 - 1e-9
+    assert min(gaps) >= svg.NAME / 200 - 1e-9
 
 
 def test_a_drawing_has_one_panel_per_mode(tmp_path, monkeypatch):

@@ -82,7 +82,7 @@ def _changed(before: Result | None, after: Result | None, metric: Metric) -> tup
     """The row and the record of one technique at one size; ``before`` or ``after`` may be None, but not both."""
     pair = (before, after)
     known = next(each for each in pair if each)
-    verdict, why = _verdict(before, after, metric)
+    verdict, why = verdict_of(before, after, metric)
     old, new = (each.value(metric) if each else None for each in pair)
     ratio = None if old is None or new is None else new / old
     mark = "bad" if any(each and each.wrong for each in pair) else verdict
@@ -97,7 +97,7 @@ def _changed(before: Result | None, after: Result | None, metric: Metric) -> tup
     return (name, *(metric_entry(each, metric) for each in pair), *texts), record
 
 
-def _verdict(before: Result | None, after: Result | None, metric: Metric) -> tuple[str, str]:
+def verdict_of(before: Result | None, after: Result | None, metric: Metric) -> tuple[str, str]:
     """(verdict, why): the range of ratios that the intervals allow, or what is missing on which side."""
     from asv._stats import is_different  # imported here so that the other tables do not need asv
 

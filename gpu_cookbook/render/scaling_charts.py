@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, scaling_tables, svg
 from gpu_cookbook.render.charts import Chart, chart, stale_note
@@ -21,7 +19,6 @@ if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-NAME = 11  # points: the height of a line's name
 IDEAL = " ideal"  # comes before every technique's name
 
 Lines = dict[str, list[Row]]  # the rows of each line by its name, in order of workers
@@ -35,14 +32,14 @@ def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
         return None
     shown = [row for lines in panels.values() for line in lines.values() for row in line]
     names = sorted({name for lines in panels.values() for name in lines})
-    heights = [max(90, NAME * (len(lines) + 1)) for lines in panels.values()]  # of the axes
+    heights = [max(90, svg.NAME * (len(lines) + 1)) for lines in panels.values()]  # of the axes
     around = 70  # points that a panel's heading and labels take
     ratios = [height + around for height in heights]
 
     def draw(figure: "Figure") -> None:
         every_axes = figure.subplots(len(panels), squeeze=False, height_ratios=ratios)[:, 0]
         for axes, height, (size, lines) in zip(every_axes, heights, panels.items(), strict=True):
-            name_ends(axes, draw_lines(axes, kind, lines, names), height)
+            svg.name_ends(axes, draw_lines(axes, kind, lines, names), height)
             axes.set_title(f"{_label(size)}{_shared(kind, mode)}: speedup over one", loc="left")
 
     counts = sorted({row.workers for row in shown})
@@ -93,7 +90,7 @@ def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
     figure.suptitle(f"{title}\nsolid: tuned, dashed: idiomatic")
     for number, (kind, size, mode, lines) in enumerate(panels, 1):
         axes = figure.add_subplot(down, across, number)
-        name_ends(axes, draw_lines(axes, kind, lines, names), 260)
+        svg.name_ends(axes, draw_lines(axes, kind, lines, names), 260)
         axes.set_title(f"{mode}: {_label(size)}{_shared(kind, mode)}", fontsize="medium")
         axes.set_ylabel("work per time, relative to one")
         axes.grid(alpha=0.3)
@@ -194,32 +191,3 @@ def draw_lines(
     axes.set_xticks(counts)
     axes.set_xlabel(f"{kind}s")
     return handles
-
-
-def _last(line: "Line2D") -> tuple[float, float]:
-    x, y = np.asarray(line.get_xydata())[-1]
-    return x, y
-
-
-def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> None:
-    """Puts the name of each line beside its last point, moved up or down until it has room. ``height``: that of the
-    axes, in points."""
-    room = NAME / height
-    ends = sorted(
-        (axes.transAxes.inverted().transform(axes.transData.transform(_last(line)))[1], name)
-        for name, line in handles.items()
-    )
-    places: list[float] = []
-    for end, _ in ends:
-        places.append(max(end, places[-1] + room) if places else end)
-    above = 1 + room / 2  # the highest place
-    for number in reversed(range(len(places))):
-        places[number] = min(places[number], above)
-        above = places[number] - room
-    for (_, name), place in zip(ends, places, strict=True):
-        line = handles[name]
-        leader = {"arrowstyle": "-", "color": line.get_color(), "relpos": (0, 0.5), "shrinkA": 1}
-        axes.annotate(
-            str(line.get_label()), _last(line), (1.12, place), textcoords="axes fraction", va="center",
-            color=INK, fontsize=8, arrowprops=leader,
-        )  # fmt: skip

@@ -3,10 +3,12 @@
 import hashlib
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+
+import numpy as np
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render.format import unit_of
@@ -14,8 +16,10 @@ from gpu_cookbook.results import Result
 from gpu_cookbook.scaling import Row
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 WIDTH = 400  # points. A phone is about as many pixels wide, so text keeps the size at which it is drawn
 MOST_WIDTH = "38rem"  # a wider drawing would only make its text larger than the page's own
@@ -26,6 +30,7 @@ COLOURS = (
     *("#0b98a5", "#d64545", "#8a8a12", "#a36b45", "#7586a0"),
 )
 MARKERS = "os^Dv*PXph<>d"
+NAME = 11  # points: the height of a line's name
 LANES = {"tuned": COLOURS[0], "idiomatic": COLOURS[1]}
 
 Draw = Callable[["Figure"], None]
@@ -84,6 +89,36 @@ def legend(figure: "Figure", handles: Sequence[Any]) -> None:
         handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9, handlelength=2.6,
         borderpad=0.2, labelspacing=0.3, columnspacing=1, borderaxespad=0,
     )  # fmt: skip
+
+
+def name_ends(axes: "Axes", handles: "Mapping[str, Line2D]", height: float) -> None:
+    """Puts the name of each line beside its last point, moved up or down until it has room. ``height``: that of the
+    axes, in points."""
+    room = NAME / height
+    ends = sorted(
+        (axes.transAxes.inverted().transform(axes.transData.transform(_last(line)))[1], name)
+        for name, line in handles.items()
+    )
+    places: list[float] = []
+    for end, _ in ends:
+        places.append(max(end, places[-1] + room) if places else end)
+    above = 1 + room / 2  # the highest place
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], above)
+        above = places[number] - room
+    for (_, name), place in zip(ends, places, strict=True):
+        line = handles[name]
+        leader = {"arrowstyle": "-", "color": line.get_color(), "relpos": (0, 0.5), "shrinkA": 1}
+        leader |= {"alpha": line.get_alpha(), "linewidth": min(1, line.get_linewidth())}
+        axes.annotate(
+            str(line.get_label()), _last(line), (1.12, place), textcoords="axes fraction", va="center",
+            color=INK, fontsize=9, arrowprops=leader,
+        )  # fmt: skip
+
+
+def _last(line: "Line2D") -> tuple[float, float]:
+    x, y = np.asarray(line.get_xydata())[-1]
+    return x, y
 
 
 # ---- The element.

@@ -106,15 +106,17 @@ class Store:
         measured = max(stored.started_at.values())
         # What has no date of its own was measured after its commit was made, and not after the file's newest result.
         first, last = (time.strftime("%Y-%m-%d", time.gmtime(each / 1000)) for each in (stored.date, measured))
+        versions = {stored.benchmark_version[name] for name in stored.get_all_result_keys()}
         origin = Origin(
             machine=path.parent.name,
             commit=stored.commit_hash,
             environment=stored.env_name,
             date=last if first == last else f"by {last}",
             order=(stored.date, measured),
+            definition=" and ".join(version for version in measure.VERSIONS if version in versions),
         )
         environment = _environment_of(stored.env_name)
-        old = any(stored.benchmark_version[name] != measure.VERSION for name in stored.get_all_result_keys())
+        old = versions != {measure.VERSION}
         results = []
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])

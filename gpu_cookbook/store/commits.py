@@ -41,10 +41,10 @@ def git(root: Path, *arguments: str) -> str:
 
 
 @cache
-def changed_since(root: Path, commit: str) -> frozenset[str]:
-    """The files of recipes/ and kernels/ whose code is not what it was at that commit. Comments and docstrings are not
-    code: a recipe's docstring may quote a measured time without making it stale. Nor are the sizes at which recipes are
-    only checked, nor how exact their results must be.
+def changed_since(root: Path, commit: str, until: str | None = None) -> frozenset[str]:
+    """The files of recipes/ and kernels/ whose code is not what it was at that commit: in the clone, or at the commit
+    ``until``. Comments and docstrings are not code: a recipe's docstring may quote a measured time without making it
+    stale. Nor are the sizes at which recipes are only checked, nor how exact their results must be.
 
     StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
@@ -52,8 +52,10 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
             f"belongs to a commit that this repository does not have ({commit[:8]}). In a shallow clone, run: git fetch"
             " --unshallow"
         )
-    names = git(root, "diff", "--name-only", commit, "--", "recipes", "kernels").splitlines()
-    now = {name: text for name in names if (text := _text(root / name)) is not None}
+    both = [commit, until] if until else [commit]
+    names = git(root, "diff", "--name-only", *both, "--", "recipes", "kernels").splitlines()
+    texts = _at(root, until, names) if until else {name: _text(root / name) for name in names}
+    now = {name: text for name, text in texts.items() if text is not None}
     before = _at(root, commit, list(now))
     same = {name for name, text in now.items() if _code(name, before[name]) == _code(name, text)}
     return frozenset(names) - same
