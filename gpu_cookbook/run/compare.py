@@ -1,6 +1,7 @@
 """Checks and measures many recipes: several at once if nothing is timed, otherwise one after another."""
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ class Outcome:
 
     results: list[Result] = field(default_factory=list)
     interrupted: bool = False  # by Ctrl-C; no process is left behind
+    spent: dict[str, float] = field(default_factory=dict)  # seconds of each phase of measuring
     stopped: OSError | None = None  # what ended it: a result cannot be saved, or no process can be started
 
 
@@ -86,11 +88,18 @@ class Comparison:
         measured; the outcome has the last result of each, with the values of all runs."""
         outcome = Outcome()
         newest: dict[Key, Result] = {}
+        last = time.monotonic()
+
+        def spent(phase: str) -> None:
+            nonlocal last
+            outcome.spent[phase] = outcome.spent.get(phase, 0) + time.monotonic() - last
+            last = time.monotonic()
+
         try:
             for _ in range(repeat):
                 run = Run.now()
                 for recipe, sizes in self.left:
-                    for result in runner.run(recipe, "measure", sizes, started):
+                    for result in runner.run(recipe, "measure", sizes, started, spent=spent):
                         newest[result.key] = result.again(run, newest.get(result.key))
                         if save:
                             save(recipe, result, run)

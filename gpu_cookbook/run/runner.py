@@ -61,13 +61,14 @@ def run(
     sizes: Sequence[Size],
     started: Callable[[catalogue.Recipe, Size], None] = lambda recipe, size: None,
     probe: Probe | None = None,
+    spent: Callable[[str], None] = lambda phase: None,
 ) -> Iterator[Result]:
     """Yields one result per size as soon as it is known.
 
     If something ends the process early, the remaining sizes have failed, with the reason. If none remain, the last one
     has failed, because a recipe that crashes at its end is not safe to paste. ``action``: check or measure.
     ``started`` is called when the work on a size begins. ``probe``: taken for what the device can do, as in tests,
-    instead of measuring that before and after each size.
+    instead of measuring that before and after each size. ``spent`` is called at the end of each phase of the work.
     """
     obstacle = machine.obstacle(recipe)
     if obstacle and not recipe.fault:
@@ -81,6 +82,7 @@ def run(
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     checking = action == "check"
     fault, afterwards = watch(recipe, limit) if not checking else (None, None)
+    spent("looking for bad manners")
     if fault:
         yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
         return
@@ -93,10 +95,13 @@ def run(
             for message in process.messages(START_LIMIT, limit):
                 match message:
                     case {"start": size} if size in sizes:
+                        if device:
+                            spent("checking")  # what comes before the first size is
                         started(recipe, size)
                     case {"device": device}:
-                        pass
+                        spent("starting")
                     case {"result": result} if result.size in left:
+                        spent("measuring")
                         left.remove(result.size)
                         found = _with_conditions(result, recipe, device)
                         if left and not checking:
@@ -115,6 +120,7 @@ def run(
         except KeyboardInterrupt:
             yield from held
             raise
+    spent("ending")
     if fault:
         held = [replace(each, status=Status.FAILED, reason=fault) for each in held]
     elif held and held[-1].ok and not left and (ending or afterwards):
