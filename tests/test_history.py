@@ -336,6 +336,7 @@ def test_without_results_the_page_says_so(clone):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_machine_that_came_in_has_its_pages_and_a_lost_commit_is_only_left_out(clone, tmp_path, monkeypatch):
     # The recipe is another in the clone, and that is the clone's alone.
     monkeypatch.setattr(asv_files.Writer, "_refuse_another_installation", lambda self: None)

@@ -50,6 +50,7 @@ def run(path, code):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_asv_gets_the_samples_that_were_measured_and_each_recipe_is_measured_once():
     code, said = run(
         MULTIPLY,
