@@ -10,6 +10,7 @@ The techniques and sizes are those of the folder recipes beside this one, the me
 has installed: asv tells a benchmark's parameters by their number, so that they must not depend on the commit.
 """
 
+import ast
 import atexit
 import importlib.util
 import json
@@ -148,18 +149,27 @@ def _tracked(workload, value, unit, default=()):
     return track
 
 
-def _facts(folder):
-    """The module of a workload's folder; None if it is broken, as gpu-cookbook says."""
-    spec = importlib.util.spec_from_file_location(f"suite_{folder.name}", folder / "__init__.py")
+def _module(path):
+    """The module of a workload's __init__.py."""
+    spec = importlib.util.spec_from_file_location(f"suite_{path.parent.name}", path)
     module = importlib.util.module_from_spec(spec)
-    with suppress(Exception):
-        spec.loader.exec_module(module)
-        return module
+    spec.loader.exec_module(module)
+    return module
 
 
-def _suite(folder, facts):
-    workload, sizes = folder.name, list(facts.SIZES)
-    recipes = {path.stem.removeprefix("with_"): path.read_text("utf-8", "replace") for path in folder.glob("with_*.py")}
+def _functions(path):
+    """The names of a recipe's functions; None if the file cannot be read, as gpu-cookbook says."""
+    with suppress(OSError, *catalogue.UNREADABLE):
+        return {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
+
+
+def _suite(folder):
+    facts, workload = _module(folder / "__init__.py"), folder.name
+    sizes = list(facts.SIZES)
+    found = {path.stem.removeprefix("with_"): _functions(path) for path in folder.glob("with_*.py")}
+    recipes = {name: functions for name, functions in found.items() if functions is not None}
+    if not recipes:
+        return None
     techniques = sorted(recipes, key=lambda name: (name != "numpy", name))
 
     class Suite:
@@ -180,7 +190,7 @@ def _suite(folder, facts):
         track_first_result.param_names = ("technique",)
         track_peak_device_memory = _tracked(workload, lambda each: each["peak_memory"], "bytes")
         track_error = _tracked(workload, lambda each: each["error"], "relative")
-        if any("\ndef prepared(" in text for text in recipes.values()):
+        if any("prepared" in functions for functions in recipes.values()):
             time_prepared = _timed(workload, "prepared")
         if any(isinstance(x, np.ndarray) for x in facts.inputs(facts.EDGE_SIZES[0])):
             time_transfer = _timed(workload, "transfer")
@@ -189,6 +199,7 @@ def _suite(folder, facts):
     return Suite
 
 
-for _folder in sorted(path.parent for path in (ROOT / "recipes").glob("*/__init__.py")):
-    if (_module := _facts(_folder)) and list(_folder.glob("with_*.py")):
-        globals()[_folder.name] = _suite(_folder, _module)
+for _path in sorted((ROOT / "recipes").glob("*/__init__.py")):
+    with suppress(Exception, SystemExit):  # a broken workload: gpu-cookbook says what is wrong with it
+        if _class := _suite(_path.parent):
+            globals()[_path.parent.name] = _class

@@ -397,8 +397,8 @@ class Writer:
         """
         self.refuse_what_is_not_committed()
         suite = self.benchmarks.get(f"workloads.{recipe.workload}.time_resident")
-        if suite is None or repr(recipe.technique) not in suite["params"][0]:
-            return  # a broken recipe, without which the suite goes on
+        if recipe.fault or suite is None or repr(recipe.technique) not in suite["params"][0]:
+            return  # it is broken, and the suite goes on without it
         key = (recipe.workload, recipe.technique)
         sizes = catalogue.workload_module(recipe.workload).SIZES
         with self._locked():
