@@ -15,6 +15,7 @@ from pathlib import Path
 
 import asv
 import pytest
+from cloning import require_clone
 from conftest import HANG, in_browser
 
 pytestmark = pytest.mark.slow
@@ -104,6 +105,7 @@ def test_a_folder_with_other_things_is_left_alone(history, tmp_path):
 
 
 def test_a_clone_without_its_history_says_so(history, monkeypatch, tmp_path, capsys):
+    require_clone()
     subprocess.run(["git", "clone", "-q", "--depth", "1", ROOT.as_uri(), tmp_path / "clone"], check=True)
     monkeypatch.setattr(history, "ROOT", tmp_path / "clone")
     assert "nothing to publish" in reason(history.publish, tmp_path / "pages")
@@ -114,6 +116,7 @@ def test_a_clone_without_its_history_says_so(history, monkeypatch, tmp_path, cap
 
 @in_browser
 def test_a_browser_without_a_network_draws_the_lines(browser, tmp_path):
+    require_clone()
     results = {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").rglob("*.json*")}
     script = [sys.executable, ROOT / "docs" / "history.py", tmp_path / "history"]
     done = subprocess.run(script, capture_output=True, text=True)

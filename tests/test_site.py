@@ -17,6 +17,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
+from cloning import require_clone
 from conftest import HANG, git, in_browser
 
 from gpu_cookbook import catalogue, show
@@ -46,6 +47,7 @@ MOST_BYTES = 1_000_000  # of a page with everything that it loads
 
 def cloned(folder):
     """A clone of this repository as its files are now, committed."""
+    require_clone()
     git(ROOT, "clone", "--quiet", ROOT, folder)
     for name in git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
         if name and (ROOT / name).is_file():
