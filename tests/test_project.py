@@ -159,7 +159,9 @@ def test_the_address_is_set_in_one_place():
 
 def test_the_version_is_written_in_one_place():
     """Except for the changelog's headings."""
-    names = [path for path in ROOT.glob("*") if path.is_file() and path.name not in ("setup.cfg", "CHANGELOG.md")]
+    names = [
+        path for path in ROOT.glob("*") if path.is_file() and path.name not in ("setup.cfg", "CHANGELOG.md", "PKG-INFO")
+    ]
     names += [*(ROOT / "gpu_cookbook").glob("*.py"), ROOT / "gpu_cookbook" / "README.md", ROOT / "docs" / "conf.py"]
     found = re.compile(rf"(?<![\d.]){re.escape(METADATA['version'])}(?![\d.])")
     assert not [path.name for path in names if found.search(path.read_text(encoding="utf-8"))]

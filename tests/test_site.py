@@ -2,6 +2,7 @@
 its recipes copied and run, its commands and examples run."""
 
 import doctest
+import importlib.metadata
 import functools
 import http.server
 import os
@@ -239,6 +240,24 @@ def test_every_command_of_a_page_works(clone, page):
             ["bash", "-ec", line], cwd=clone, env=environment, capture_output=True, text=True, timeout=3 * HANG
         )
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+GENERATED = {"basic.css", "documentation_options.js", "language_data.js", "pygments.css"}  # from templates of Sphinx's
+
+
+def test_files_of_other_projects_have_their_licences_beside_them(site):
+    theirs = [path for path in (site / "_static").rglob("*") if path.is_file() and path.name not in GENERATED]
+    theirs = [path for path in theirs if not (DOCS / "_static" / path.name).exists()]
+    origins = {path: set() for path in theirs}
+    for package in importlib.metadata.distributions():
+        for file in package.files or ():
+            for path in theirs:
+                if file.name == path.name and file.locate().read_bytes() == path.read_bytes():
+                    origins[path].add(package.name)
+    text = (site / "licences.txt").read_text(encoding="utf-8")
+    named = set(re.findall(r"^(\S+) [\d.b]+\n=", text, flags=re.MULTILINE))
+    assert len(theirs) > 20 and [path.name for path in theirs if not origins[path] & named] == []
+    assert "Permission is hereby granted" in text and "Redistribution and use" in text
 
 
 # ---- In the browser.
