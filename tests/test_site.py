@@ -2,9 +2,9 @@
 its recipes copied and run, its commands and examples run."""
 
 import doctest
-import importlib.metadata
 import functools
 import http.server
+import importlib.metadata
 import os
 import re
 import shutil
