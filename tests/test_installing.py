@@ -164,6 +164,13 @@ def test_the_extra_for_cuda_11_installs_what_there_is(recipe):
         assert all(any(installs(one, each, "cuda11") for one in there) for each in asked)
 
 
+def test_pip_downloads_one_pytorch_for_cuda_12():
+    """It is the largest of all packages, and names others exactly: pip would try one version after another."""
+    (torch,) = (requirement for requirement in extra("cuda12") if requirement.name == "torch")
+    (pin,) = torch.specifier
+    assert pin.operator == "==" and "*" not in pin.version
+
+
 def test_cuda_11_has_its_last_versions():
     assert machine.for_cuda('pip install "cupy-cuda13x[ctk]"', 11) == 'pip install "cupy-cuda11x"'
     core = machine.for_cuda('pip install "cuda-core[cu13]"', 11)
