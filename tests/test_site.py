@@ -242,7 +242,8 @@ def test_every_command_of_a_page_works(clone, page):
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
-GENERATED = {"basic.css", "documentation_options.js", "language_data.js", "pygments.css"}  # from templates of Sphinx's
+# From templates, by Sphinx, Pygments and sphinx-copybutton, which have files of their own here, too.
+GENERATED = {"basic.css", "copybutton.js", "documentation_options.js", "language_data.js", "pygments.css"}
 
 
 def test_files_of_other_projects_have_their_licences_beside_them(site):
