@@ -22,7 +22,7 @@ BIN := $(VENV)/bin
 # they look at how much of its memory is free and who uses it.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
 
-.PHONY: help extra compare bench check list doctor docs readme test test-slow test-all lint clean
+.PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: eight minutes)"
@@ -32,6 +32,7 @@ help:
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make docs      set up, then build the site into build/docs"
 	@echo "make readme    set up, then rewrite README's tables from the stored results"
+	@echo "make locks     set up, then rewrite locks/, the versions for each kind of machine"
 	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: five minutes)"
 	@echo "make test-slow set up, then run the slow tests only"
 	@echo "make test-all  both"
@@ -56,6 +57,10 @@ docs: $(VENV)/installed-docs
 
 readme: $(VENV)/installed-$(EXTRA)
 	$(BIN)/python docs/readme.py
+
+locks: $(VENV)/installed-$(EXTRA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python locks/write.py
 
 test: $(VENV)/installed-test lint
 	$(PYTEST) -m "not slow"

@@ -13,6 +13,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "figures",
+    "licences",
     "pages",
 ]
 exclude_patterns = ["generated"]

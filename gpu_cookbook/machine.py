@@ -21,6 +21,9 @@ import pynvml
 if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
+# What Install lines name that has no version for CUDA 11 with which the recipes run.
+NOT_FOR_CUDA_11 = ("dask-cuda", "numba-cuda", "rmm-cu")
+GONE = "not installed, and no longer published for CUDA 11"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -262,7 +265,9 @@ def obstacle(recipe: "Recipe") -> str | None:
 def missing(recipe: "Recipe") -> str | None:
     """Which of the recipe's packages are not installed, and how to install them; None if all are."""
     packages = [package for package in recipe.packages if not installed(package)]
-    return f"{', '.join(packages)} not installed: {install_command(recipe)}" if packages else None
+    install = install_command(recipe)
+    reason = f"not installed: {install}" if install else GONE
+    return f"{', '.join(packages)} {reason}" if packages else None
 
 
 def install_command(recipe: "Recipe") -> str:
@@ -279,8 +284,14 @@ def newest_cuda(driver: Nvidia | None) -> int:
 
 
 def for_cuda(install: str, major: int) -> str:
-    """An Install line, written for CUDA 13, with the packages for the CUDA version ``major``."""
+    """An Install line, written for CUDA 13, with the packages for the CUDA version ``major``; '' if there are none."""
     if major == 13:
         return install
+    if major == 11 and any(name in install for name in NOT_FOR_CUDA_11):
+        return ""
     install = install.replace("cuda13x", f"cuda{major}x").replace("cu13", f"cu{major}")
-    return install.replace("nvidia-cublas", f"nvidia-cublas-cu{major}")  # since CUDA 13 its name has no suffix
+    install = install.replace("nvidia-cublas", f"nvidia-cublas-cu{major}")  # since CUDA 13 its name has no suffix
+    install = install.replace("cuda-bindings>=13", f"cuda-bindings=={major}.*")
+    if major == 11:  # newer versions of cuda-core are not for it, and its CuPy brings no toolkit
+        install = install.replace("cuda-core[cu11]", "cuda-core[cu11]==0.3.*").replace("[ctk]", "")
+    return install

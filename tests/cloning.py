@@ -5,7 +5,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+
+
+def require_clone():
+    """Skips a test that needs this repository's own history, in files that come from an sdist."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the history of this repository, and this is no clone of it")
 
 
 def git(folder, *arguments, **variables):

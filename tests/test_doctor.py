@@ -145,6 +145,19 @@ def test_not_installed_on_an_old_driver():
     says(old, "PyTorch", "missing", "not installed", 'pip install "torch<2.11"')
 
 
+def test_not_installed_on_a_driver_for_cuda_11():
+    names = ("CuPy", "numba-cuda", "cuda-core", "PyTorch", "dask-cuda")
+    old = but(GPU, nvidia=machine.Nvidia("470.256.02", (11, 4), (H200,)), probes=dict.fromkeys(names))
+    says(old, "CuPy", "missing", "not installed", 'pip install "cupy-cuda11x"')
+    says(old, "cuda-core", "missing", "not installed", 'pip install "cuda-core[cu11]==0.3.*"')
+    index = "--index-url https://download.pytorch.org/whl/cu118"
+    says(old, "PyTorch", "missing", "not installed", f'pip install "torch<2.8" {index}')
+    for name in ("numba-cuda", "dask-cuda"):
+        says(old, name, "missing", "not installed, and no longer published for CUDA 11")
+    broken = but(old, probes={"numba-cuda": Probe("CudaSupportError: ...")})
+    says(broken, "numba-cuda", "broken", "built for CUDA 13", "pip uninstall -y numba-cuda")
+
+
 # The driver and the GPU ----------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cloning import require_clone
 from conftest import HANG, UNPROBED, invoked
 from test_store import add, result
 
@@ -88,6 +89,7 @@ def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, 
 
 
 def test_a_full_disk_is_said_in_a_line():
+    require_clone()
     _, err = shell(f"{COMMAND} tables multiply > /dev/full", code=1)
     assert err == "Cannot go on: [Errno 28] No space left on device\n"
 
@@ -107,6 +109,7 @@ def test_a_closed_output_is_said_before_anything_is_measured():
 
 
 def test_a_terminal_without_our_signs_gets_others():
+    require_clone()
     out, _ = shell(f"{COMMAND} tables multiply", PYTHONIOENCODING="ascii")
     assert out.isascii() and re.search(r"\d us ", out)
 

@@ -145,8 +145,37 @@ def test_a_line_that_is_not_pip_install_is_an_error(install):
         ("pip install rmm-cu13", "pip install rmm-cu12"),
         ("pip install pycuda numpy nvidia-cublas", "pip install pycuda numpy nvidia-cublas-cu12"),
         ("pip install numpy", "pip install numpy"),
+        ('pip install pycuda "cuda-bindings>=13"', 'pip install pycuda "cuda-bindings==12.*"'),
     ],
 )
 def test_an_install_line_for_another_cuda(install, for_12):
     assert machine.for_cuda(install, 12) == for_12
     assert machine.for_cuda(install, 13) == install
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_extra_for_cuda_11_installs_what_there_is(recipe):
+    """All that the recipes need and that CUDA 11 still has, but for PyTorch and PyCUDA: one has no such build on PyPI,
+    and the other needs nvcc. It is in the versions that the Install lines name there."""
+    line = machine.for_cuda(recipe.install, 11)
+    asked = catalogue.requirements(line) if line and "cuda13" in extras_of(recipe) else []
+    if not {"torch", "pycuda"} & {requirement.name for requirement in asked}:
+        there = list(extra("cuda11"))
+        assert all(any(installs(one, each, "cuda11") for one in there) for each in asked)
+
+
+def test_pip_downloads_one_pytorch_for_cuda_12():
+    """It is the largest of all packages, and names others exactly: pip would try one version after another."""
+    (torch,) = (requirement for requirement in extra("cuda12") if requirement.name == "torch")
+    (pin,) = torch.specifier
+    assert pin.operator == "==" and "*" not in pin.version
+
+
+def test_cuda_11_has_its_last_versions():
+    assert machine.for_cuda('pip install "cupy-cuda13x[ctk]"', 11) == 'pip install "cupy-cuda11x"'
+    core = machine.for_cuda('pip install "cuda-core[cu13]"', 11)
+    assert core == 'pip install "cuda-core[cu11]==0.3.*"'
+    (asked,) = catalogue.requirements(core)
+    assert any(installs(requirement, asked) for requirement in extra("cuda11"))
+    for name in ('"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"'):
+        assert machine.for_cuda(f"pip install {name}", 11) == ""

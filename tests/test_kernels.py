@@ -17,7 +17,7 @@ SOURCES |= {"what keeps a GPU busy": Cuda.SPIN, "what measures what a GPU can do
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_100"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_cuda_kernels_compile(name, architecture):
-    from cuda.core import Program, ProgramOptions
+    from gpu_cookbook.run.cuda_core import Program, ProgramOptions
 
     program = Program(SOURCES[name], "c++", ProgramOptions(arch=architecture))
     assert program.compile("cubin").code[:4] == b"\x7fELF"

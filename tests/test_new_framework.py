@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cloning import require_clone
 from conftest import HANG, MADE_UP, git
 
 ROOT = Path(__file__).parents[1]
@@ -111,6 +112,7 @@ pages.write()
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A clone of this repository with two new files, and the package that they import beside it."""
+    require_clone()
     folder = tmp_path_factory.mktemp("frobnicate")
     git(folder, "clone", "--quiet", ROOT, "clone")
     (folder / "packages").mkdir()

@@ -1,11 +1,14 @@
-"""What an installation puts into site-packages, where other people's packages stand beside it."""
+"""What an installation puts into site-packages, where other people's packages stand beside it; what an sdist has."""
 
+import email
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from cloning import git, require_clone
 
 from gpu_cookbook import catalogue
 
@@ -19,6 +22,16 @@ def wheel(tmp_path_factory):
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
     subprocess.run(command, check=True, timeout=600)
     return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """The unpacked sdist."""
+    folder = tmp_path_factory.mktemp("sdist")
+    subprocess.run([sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT], check=True, timeout=600)
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    return next(path for path in folder.iterdir() if path.is_dir())
 
 
 def test_only_gpu_cookbook_is_installed(wheel):
@@ -42,6 +55,35 @@ def test_the_wheel_has_every_recipe_kernel_and_schema(wheel):
     assert {f"gpu_cookbook/{file.relative_to(ROOT)}" for file in files} <= names
     schemas = [*ROOT.glob("gpu_cookbook/store/schemas/*.json")]
     assert len(schemas) > 5 and {str(file.relative_to(ROOT)) for file in schemas} <= names
+
+
+def test_the_metadata_are_fit_for_an_index(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(archive.read(name))
+    assert metadata["Author"] == "GPU Cookbook contributors"
+    assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    page = (ROOT / "gpu_cookbook" / "README.md").read_text(encoding="utf-8")
+    assert metadata.get_payload(decode=True).decode().strip() == page.strip()
+
+
+def test_an_sdist_has_all_that_git_tracks(sdist):
+    require_clone()
+    files = {str(path.relative_to(sdist)) for path in sdist.rglob("*") if path.is_file()}
+    made = {name for name in files if name == "PKG-INFO" or name.startswith("gpu_cookbook.egg-info/")}
+    # With what is new, and without what has just been deleted.
+    tracked = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    assert files - made == {name for name in tracked if (ROOT / name).is_file()}
+
+
+def test_the_tests_of_an_sdist_run(sdist):
+    """All can be collected; of those that need no framework, one file runs. What needs a clone is skipped."""
+    pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    for arguments in (["--collect-only", "tests"], ["tests/test_installing.py"], ["-rs", "tests/test_readme.py"]):
+        done = subprocess.run([*pytest_here, *arguments], cwd=sdist, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout
+    assert "1 skipped" in done.stdout and "no clone of it" in done.stdout
 
 
 def test_the_installed_wheel_lists_and_checks(wheel, tmp_path):

@@ -4,6 +4,7 @@ its recipes copied and run, its commands and examples run."""
 import doctest
 import functools
 import http.server
+import importlib.metadata
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
+from cloning import require_clone
 from conftest import HANG, git, in_browser
 
 from gpu_cookbook import catalogue, show
@@ -49,6 +51,7 @@ MOST_BYTES = 1_000_000  # of a page with everything that it loads
 
 def cloned(folder):
     """A clone of this repository as its files are now, committed."""
+    require_clone()
     git(ROOT, "clone", "--quiet", ROOT, folder)
     for name in git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
         if name and (ROOT / name).is_file():
@@ -238,6 +241,25 @@ def test_every_command_of_a_page_works(clone, page):
             ["bash", "-ec", line], cwd=clone, env=environment, capture_output=True, text=True, timeout=3 * HANG
         )
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+# From templates, by Sphinx, Pygments and sphinx-copybutton, which have files of their own here, too.
+GENERATED = {"basic.css", "copybutton.js", "documentation_options.js", "language_data.js", "pygments.css"}
+
+
+def test_files_of_other_projects_have_their_licences_beside_them(site):
+    theirs = [path for path in (site / "_static").rglob("*") if path.is_file() and path.name not in GENERATED]
+    theirs = [path for path in theirs if not (DOCS / "_static" / path.name).exists()]
+    origins = {path: set() for path in theirs}
+    for package in importlib.metadata.distributions():
+        for file in package.files or ():
+            for path in theirs:
+                if file.name == path.name and file.locate().read_bytes() == path.read_bytes():
+                    origins[path].add(package.name)
+    text = (site / "licences.txt").read_text(encoding="utf-8")
+    named = set(re.findall(r"^(\S+) [\d.b]+\n=", text, flags=re.MULTILINE))
+    assert len(theirs) > 20 and [path.name for path in theirs if not origins[path] & named] == []
+    assert "Permission is hereby granted" in text and "Redistribution and use" in text
 
 
 # ---- In the browser.

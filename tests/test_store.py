@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cloning import require_clone
 from conftest import HANG, UNPROBED, git
 
 from gpu_cookbook import catalogue, machine
@@ -492,6 +493,7 @@ def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
 
 def test_every_stored_result_belongs_to_a_commit_and_has_its_conditions(tmp_path, monkeypatch):
     """Of those that are committed."""
+    require_clone()
     git(tmp_path, "clone", "--quiet", ROOT, "clone")
     monkeypatch.chdir(tmp_path / "clone")
     results, complaints = store.Store().load()

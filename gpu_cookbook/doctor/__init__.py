@@ -213,7 +213,7 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
     if tried is None:
         if framework.needs_gpu and not facts.gpus:
             return found("missing", "not installed; needs an NVIDIA GPU")
-        return found("missing", "not installed", install)
+        return found("missing", "not installed" if install else machine.GONE, install)
 
     if framework.name == "CuPy" and len(installed) > 1:
         return found(
@@ -259,7 +259,8 @@ def _explain(
     """(status, explanation, fix) of a framework that did not work when tried."""
     name, error = framework.name, tried.error
     # Uninstalling first leaves the other packages alone; --force-reinstall would also upgrade them.
-    reinstall = f"pip uninstall -y {' '.join(installed)} && {install}" if installed else install
+    uninstall = f"pip uninstall -y {' '.join(installed)}" if installed else ""
+    reinstall = " && ".join(filter(None, (uninstall, install)))
     if name == "numba-cuda" and "row_stack" in error:
         numpy = facts.packages.get("numpy", "")
         return "broken", f"calls numpy.row_stack, which NumPy {numpy} no longer has", install
@@ -312,6 +313,8 @@ def _too_new(built_for: int, facts: Facts) -> str:
 def _install(framework: Framework, facts: Facts) -> str:
     """The command that installs a framework for the CUDA version that this machine supports."""
     if framework.name == "PyTorch" and facts.cuda < 13:
+        if facts.cuda == 11:
+            return 'pip install "torch<2.8" --index-url https://download.pytorch.org/whl/cu118'
         # PyPI's wheels dropped GPUs before Turing earlier than they moved to CUDA 13.
         if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):
             return 'pip install "torch<2.11" --index-url https://download.pytorch.org/whl/cu126'

@@ -125,7 +125,7 @@ numba.cuda.synchronize()
         "cuda.core",
         ("cuda-core",),
         "import cuda.core",
-        "cuda.core.Device(0).set_current()",
+        "from gpu_cookbook.run.cuda_core import Device; Device(0).set_current()",
         needs_gpu=True,
         install='pip install "cuda-core[cu13]"',  # gpu-cookbook itself measures GPUs with it
     ),

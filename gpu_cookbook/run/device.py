@@ -378,22 +378,17 @@ class Cuda:
 
     def __init__(self) -> None:
         try:
-            from cuda.core import LEGACY_DEFAULT_STREAM, Device, EventOptions, Program, ProgramOptions
+            from gpu_cookbook.run.cuda_core import LEGACY_DEFAULT_STREAM, TIMED, Device, Program, ProgramOptions
         except ModuleNotFoundError:
-            nvidia = machine.nvidia()
-            major = nvidia.cuda[0] if nvidia else 13
-            raise Unmeasurable(
-                f'gpu-cookbook needs cuda-core to measure on GPUs: pip install "cuda-core[cu{major}]"'
-                if major > 11
-                else "gpu-cookbook needs cuda-core to measure on GPUs, and that needs a driver for CUDA 12 or newer"
-            ) from None
+            install = machine.for_cuda('pip install "cuda-core[cu13]"', machine.newest_cuda(machine.nvidia()))
+            raise Unmeasurable(f"gpu-cookbook needs cuda-core to measure on GPUs: {install}") from None
 
         self.device = Device(0)
         self.device.set_current()
         self.name = self.device.name
         self.stream = LEGACY_DEFAULT_STREAM  # what PyCUDA, CuPy, Numba and PyTorch use, unless told otherwise
         self.own = self.device.create_stream()
-        self.timed = EventOptions(timing_enabled=True)
+        self.timed = TIMED
         arch = "".join(map(str, self.device.compute_capability))
         self.compiled = lambda code: Program(code, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin")
         self.kernel = self.compiled(self.SPIN).get_kernel("spin")
@@ -401,7 +396,7 @@ class Cuda:
         self.device.sync()
 
     def spin(self, seconds: float) -> None:
-        from cuda.core import LaunchConfig, launch
+        from gpu_cookbook.run.cuda_core import LaunchConfig, launch
 
         launch(self.stream, LaunchConfig(grid=1, block=1), self.kernel, np.int64(seconds * 1e9))
 
@@ -414,7 +409,7 @@ class Cuda:
 
     def occupy(self, seconds: float) -> None:
         """Takes every thread of every multiprocessor, in a stream of its own, so that no other kernel can begin."""
-        from cuda.core import LaunchConfig, launch
+        from gpu_cookbook.run.cuda_core import LaunchConfig, launch
 
         blocks, threads = self.everywhere()
         launch(self.own, LaunchConfig(grid=blocks, block=threads), self.kernel, np.int64(seconds * 1e9))
@@ -510,7 +505,7 @@ class Cuda:
 
     def starter(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[[], None]:
         """A function that starts a kernel of WORK."""
-        from cuda.core import LaunchConfig, launch
+        from gpu_cookbook.run.cuda_core import LaunchConfig, launch
 
         kernel, config = self.work.get_kernel(name), LaunchConfig(grid=blocks, block=threads)
         return lambda: launch(self.stream, config, kernel, *arguments)
@@ -754,7 +749,7 @@ class OpenCl:
         names = [gpu.name for gpu in machine.gpus()]
         with contextlib.suppress(ImportError):
             if self.name in names:
-                from cuda.core import Device
+                from gpu_cookbook.run.cuda_core import Device
 
                 return Device(names.index(self.name)).properties.l2_cache_size
         return self.queue.device.global_mem_cache_size

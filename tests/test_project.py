@@ -1,0 +1,227 @@
+"""What services and package indexes read: metadata, citation, changelog, workflows, locks."""
+
+import configparser
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from cloning import require_clone
+from markdown_it import MarkdownIt
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from test_installing import extra
+
+ROOT = Path(__file__).parents[1]
+SETUP = configparser.ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+METADATA = SETUP["metadata"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+LOCKS = runpy.run_path(str(ROOT / "locks" / "write.py"))
+EXTRAS = LOCKS["extras"]()
+PYTHONS = [line.rpartition(" ")[2] for line in METADATA["classifiers"].split("\n") if re.search(r":: 3\.\d+$", line)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ("citation-file-format", "CITATION.cff"),
+        ("dependabot", ".github/dependabot.yml"),
+        ("readthedocs", ".readthedocs.yaml"),
+        *(("github-workflows", f".github/workflows/{path.name}") for path in WORKFLOWS),
+    ],
+)
+def test_a_file_fits_the_schema_of_its_service(schema, name):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", ROOT / name]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def read(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def steps():
+    """(workflow, job, step) of all of them."""
+    for path in WORKFLOWS:
+        for job in read(path)["jobs"].values():
+            for step in job["steps"]:
+                yield path, job, step
+
+
+def commands():
+    """Each command that a workflow or Read the Docs runs, with every value of the job's matrix in its place."""
+    yield from read(ROOT / ".readthedocs.yaml")["build"]["commands"]
+    for _, job, step in steps():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        found = [step.get("run", "")]
+        for name, values in matrix.items():
+            found = [text.replace(f"${{{{ matrix.{name} }}}}", value) for text in found for value in values]
+        yield from dict.fromkeys(found)
+
+
+def test_workflows_pin_their_actions_and_have_least_permissions():
+    assert WORKFLOWS
+    for path in WORKFLOWS:
+        assert read(path)["permissions"] == {"contents": "read"}
+    for path, job, step in steps():
+        assert job["timeout-minutes"]
+        if "permissions" in job:
+            assert (path.name, job["permissions"]) == ("publish.yml", {"id-token": "write"})
+        if "uses" in step:
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"])
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        assert "${{ inputs" not in step.get("run", "") and "${{ github" not in step.get("run", ""), "a shell's code"
+
+
+def test_what_workflows_run_exists(tmp_path):
+    """Each make target, each command of the tool with its options, and each file that they name."""
+    text = "\n".join(commands())
+    targets = re.findall(r"^make (?:-C \S+ )?([\w-]+)", text, re.MULTILINE)
+    assert {"test", "test-slow", "doctor", "docs"} <= set(targets)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (phony,) = re.findall(r"^\.PHONY: (.*)", makefile, re.MULTILINE)
+    assert set(targets) <= set(phony.split())
+    named = re.findall(r"gpu-cookbook (\w+)(.*)", text)
+    assert {"check", "compare", "tables"} <= {command for command, _ in named}
+    for command, rest in named:
+        help_text = subprocess.run(
+            [sys.executable, "-c", "from gpu_cookbook.cli import app; app()", command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"COLUMNS": "200", "TERM": "dumb"},
+        ).stdout
+        for option in re.findall(r"(?<!\S)--?[a-z]+", rest):
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_text), f"{command} {option}"
+
+
+def test_the_pythons_that_are_named_are_those_that_are_tested():
+    (job,) = read(ROOT / ".github" / "workflows" / "tests.yml")["jobs"].values()
+    assert job["strategy"]["matrix"]["python"] == PYTHONS
+    assert SETUP["options"]["python_requires"] == f">={PYTHONS[0]}"
+
+
+@pytest.mark.parametrize(
+    ("tag", "heading", "said"),
+    [
+        ("v{version}", "## [{version}] - 2026-12-24", ""),
+        (
+            "{version}",
+            "## [{version}] - 2026-12-24",
+            "The tag is {version}, but the version in setup.cfg is {version}.",
+        ),
+        ("v9.9.9", "## [9.9.9] - 2026-12-24", "The tag is v9.9.9, but the version in setup.cfg is {version}."),
+        ("v{version}", "## [Unreleased]", "CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'."),
+        ("v{version}", "## [1{version}] - 2026-12-24", "CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'."),
+    ],
+)
+def test_only_a_tag_of_this_version_that_the_changelog_has_is_published(tmp_path, tag, heading, said):
+    version = METADATA["version"]
+    (script,) = (step["run"] for _, _, step in steps() if step.get("name", "").startswith("The tag"))
+    (tmp_path / "setup.cfg").write_text((ROOT / "setup.cfg").read_text(encoding="utf-8"))
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading.format(version=version)}\n")
+    environment = os.environ | {"GITHUB_REF_NAME": tag.format(version=version)}
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert (done.returncode, done.stdout.strip()) == (bool(said), said.format(version=version))
+
+
+def test_the_changelog_keeps_its_form():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, *released = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert unreleased == "[Unreleased]"
+    found = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d", each) for each in released]
+    versions = [Version(each[1]) for each in found]
+    assert versions == sorted(versions, reverse=True)
+    assert all(version <= Version(METADATA["version"]) for version in versions)
+    kinds = set(re.findall(r"^### (.*)", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_address_is_set_in_one_place():
+    """setup.cfg's url. Where that is missing, nothing else names one either."""
+    citation = read(ROOT / "CITATION.cff")
+    assert citation.get("repository-code") == METADATA.get("url")
+    assert not {"url", "doi", "version", "date-released"} & set(citation)
+    assert [author["name"] for author in citation["authors"]] == [METADATA["author"]]
+    assert METADATA["author"] in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert citation["license"] == METADATA["license_expression"]
+    assert citation["abstract"].rstrip(".") == METADATA["description"]
+
+
+def test_the_version_is_written_in_one_place():
+    """Except for the changelog's headings."""
+    names = [
+        path for path in ROOT.glob("*") if path.is_file() and path.name not in ("setup.cfg", "CHANGELOG.md", "PKG-INFO")
+    ]
+    names += [*(ROOT / "gpu_cookbook").glob("*.py"), ROOT / "gpu_cookbook" / "README.md", ROOT / "docs" / "conf.py"]
+    found = re.compile(rf"(?<![\d.]){re.escape(METADATA['version'])}(?![\d.])")
+    assert not [path.name for path in names if found.search(path.read_text(encoding="utf-8"))]
+
+
+def links(text):
+    """Where each link and image of a Markdown text leads."""
+    for token in MarkdownIt().parse(text):
+        for child in token.children or []:
+            if place := child.attrGet("href") or child.attrGet("src"):
+                yield place
+
+
+def test_the_page_of_an_index_has_no_link_that_breaks_there():
+    """An index shows the text without the files beside it: only absolute links lead anywhere."""
+    assert METADATA["long_description"] == "file: gpu_cookbook/README.md"
+    text = (ROOT / "gpu_cookbook" / "README.md").read_text(encoding="utf-8")
+    assert list(links("[a](b.md) ![c](d.png)\n\n| [e](f) |\n|---|")) == ["b.md", "d.png", "f"]
+    assert [place for place in links(text) if not place.startswith("https://")] == []
+    assert "<img" not in text and "<a " not in text
+    for name in re.findall(r"gpu-cookbook\[(\w+)\]", text):
+        assert name in EXTRAS
+
+
+def pins(name):
+    """{distribution: [(version, for which environments)]} of a lock."""
+    found = {}
+    for line in (ROOT / "locks" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            requirement = Requirement(line)
+            (pin,) = requirement.specifier
+            assert pin.operator == "==", line
+            found.setdefault(canonicalize_name(requirement.name), []).append((Version(pin.version), requirement.marker))
+    return found
+
+
+def test_there_is_a_lock_for_each_kind_of_machine():
+    assert sorted(path.stem for path in (ROOT / "locks").glob("*.txt")) == sorted(EXTRAS)
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_lock_has_all_that_its_extra_asks_for(name, python):
+    here = {"python_version": python, "python_full_version": f"{python}.0"}
+    locked = {
+        package: [version for version, marker in versions if marker is None or marker.evaluate(here)]
+        for package, versions in pins(name).items()
+    }
+    assert all(len(versions) <= 1 for versions in locked.values())
+    for asked in extra(name):
+        (version,) = locked[canonicalize_name(asked.name)]
+        assert asked.specifier.contains(version), f"{asked}: make locks"
+
+
+def test_a_lock_has_the_versions_that_were_measured():
+    require_clone()
+    assert set(LOCKS["MEASURED"]) <= set(EXTRAS)
+    for name in LOCKS["MEASURED"]:
+        measured = LOCKS["measured"](name)
+        assert {"numpy", "torch"} <= set(measured)
+        locked = pins(name)
+        apart = {package: version for package, version in measured.items() if locked[package][0][0] != Version(version)}
+        assert apart == {}, "make locks"
