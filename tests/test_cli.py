@@ -179,6 +179,7 @@ def test_bad_input_says_what_to_do(arguments, message):
     assert out == ""
 
 
+@pytest.mark.slow
 def test_check_says_right():
     out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")
     assert out.count("correct") == 2

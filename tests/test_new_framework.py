@@ -155,6 +155,7 @@ def test_list_has_it(clone):
     ]
 
 
+@pytest.mark.slow
 def test_check_checks_it(clone):
     out = cookbook(clone, "check", "-t", "frobnicate")
     assert out.count("correct") == 2

@@ -63,6 +63,7 @@ def test_saving_under_a_wrong_name_is_refused(clone):
     assert "'../evil' is not a valid machine name" in err
 
 
+@pytest.mark.slow
 def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     out, _ = cookbook(*SAVING, "--format", "json")
     (line,) = (clone / "benchmarks/results" / store.FILE).read_text().splitlines()
