@@ -182,6 +182,7 @@ class Origin:
     date: str
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
+    contributor: str | None = None  # who sent it, if it came in and the sender gave a name
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -591,6 +592,7 @@ def stored_record(result: Result) -> dict[str, Any]:
     """Everything about a stored result except its metrics, which metric_record() has."""
     return origin_record(result) | {
         "date": result.origin and result.origin.date,
+        "contributor": result.origin and result.origin.contributor,
         "device": result.device,
         "driver": result.driver,
         "cuda": result.cuda,
