@@ -515,9 +515,10 @@ def send(
 
     try:
         stored = store.Store()
-        folder = (output or sending.default_folder(stored)) / (new_name or machine_name)
-        files = sending.send(stored, machine_name, folder, contributor, gather)
-        verdict = verifying.verify(stored, folder)
+        place = output.resolve() if output else sending.default_folder(stored)
+        files = sending.send(stored, machine_name, new_name or machine_name, place, contributor, gather)
+        folder = files[0].parent
+        verdict = verifying.verify(stored, folder, source=machine_name)
     except store.StoreError as error:
         fail(str(error))
     out = console()

@@ -41,6 +41,8 @@ def default_folder(store: Store) -> Path:
 
 def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str]:
     """What lies where, and what to do next, in lines."""
+    if folder.is_relative_to(store.root):
+        folder = folder.relative_to(store.root)
     yield ""
     yield f"In {folder}, of which nothing was sent anywhere:"
     width = max(len(file.name) for file in files)
@@ -58,13 +60,14 @@ def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str
 def send(
     store: Store,
     name: str,
-    target: Path,
+    new_name: str,
+    place: Path,
     contributor: str | None,
     gather: Callable[[], tuple[Facts, Sequence[Finding]]],
 ) -> list[Path]:
-    """Writes the folder ``target``, whose name is the machine's from then on, and returns its files. ``gather``: what
-    is known of this computer. StoreError, with what to do, if something cannot be sent."""
-    _refuse_names(target.name, contributor)
+    """Writes a folder of the machine's new name into ``place``, and returns its files. ``gather``: what is known of
+    this computer. StoreError, with what to do, if something cannot be sent."""
+    _refuse_names(new_name, contributor)
     source = store.folder / name
     names = sorted(path.parent.name for path in store.folder.glob("*/machine.json"))
     if not MACHINE.fullmatch(name) or name not in names:
@@ -76,13 +79,13 @@ def send(
         raise StoreError("\n".join([*complaints, "Nothing was written: mend or delete what is named above first."]))
     if not results:
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
-    texts = _files(store, name, target.name)
+    texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
     line = _line(results, contributor or sent.contributor(known), *gather())
     others = [each for each in known if (each["commit"], each["environment"]) != (line["commit"], line["environment"])]
     texts[sent.FILE] = _joined([*others, line])
     door.fit(json.dumps(line).encode(), sent.KIND)
-    return _written(target, texts)
+    return _written(place / new_name, texts)
 
 
 def _refuse_names(machine: str, contributor: str | None) -> None:

@@ -83,14 +83,14 @@ def note(place: str, what: str, advice: str = "") -> Finding:
     return Finding(False, place, what, advice)
 
 
-def verify(store: Store, folder: Path, base: str = "HEAD") -> Verdict:
+def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = None) -> Verdict:
     """The verdict on a machine's folder, wherever it is. ``base``: the commit that must have all commits that were
-    measured. StoreError if there is no such folder."""
+    measured; ``source``: the stored machine of which this folder was made. StoreError if there is no such folder."""
     if not os.path.lexists(folder):
         raise StoreError(f"There is no folder {folder}. To write one: gpu-cookbook send MACHINE")
     found = list(_tree(folder))
     if any(each.grave for each in found):  # nothing of it is read
-        return Verdict(str(folder), "nothing was read", _gathered(found))
+        return Verdict(door.shown(folder), "nothing of it was read", _gathered(found))
     folder = folder.resolve()
     results, complaints = store.load(folder)
     found += [_complaint(folder, each) for each in complaints]
@@ -110,9 +110,10 @@ def verify(store: Store, folder: Path, base: str = "HEAD") -> Verdict:
     found += _complete(shown)
     found += _scale(store, folder, base)
     found += _limits(store, folder, base)
-    stored, _ = store.load()
-    found += _plausible(shown, [*stored, *results])
-    return Verdict(str(folder), _summary(results), _gathered(found))
+    others = [each for each in store.load()[0] if each.stored.machine not in (folder.name, source)]
+    found += _copied(results, others)
+    found += _plausible(shown, [*others, *results])
+    return Verdict(door.shown(folder), _summary(results), _gathered(found))
 
 
 def _gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -397,28 +398,26 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
 def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Finding]:
     """Whether a result has the line that says how it was measured, and the same numbers as that line."""
     bare, unjudged = [], []
+    firsts: dict[Any, list[float]] = {}
+    for line in lines.lines:
+        if Metric.FIRST in line.values:
+            firsts.setdefault(line.place[:4], []).append(line.values[Metric.FIRST])
     for each in results:
-        line = lines.of((each.stored.commit, each.stored.environment, *each.work))
-        if line is None:
+        known = lines.of((each.stored.commit, each.stored.environment, *each.work))
+        if known is None:
             bare += [each] * each.ok
             continue
         if each.ok and not each.device:
             bare.append(each)
         if each.ok and not each.copy_bandwidth and catalogue.workload_module(each.workload).bytes_moved(each.size):
             unjudged.append(each)
-        if each.status == Status.REFUSED and line.status == Status.OK:
+        if each.status == Status.REFUSED and known.status == Status.OK:
             yield error(_of(each), f"cannot be true: {each.reason}", "Measure it again, with nothing else running.")
             continue
-        differ = [
-            name
-            for name, value in line.values.items()
-            if each.ok and not _equal(each.value(Metric(name)), value) and name != Metric.BANDWIDTH
-        ]
-        differ += [m for m in (*TIMED, Metric.FIRST) if each.ok and line.values and _only_in_asv(each, m, line.values)]
-        if differ:
+        if each.ok and (differ := list(_different(each, known.values, firsts.get(known.place[:4], ())))):
             yield error(
                 _of(each),
-                f"asv's file and {runs.FILE} have different numbers: {', '.join(map(str, differ))}",
+                f"asv's file and {runs.FILE} have different numbers: {', '.join(differ)}",
                 "One of them was edited: measure it again.",
             )
     if bare:
@@ -436,13 +435,19 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
         )
 
 
-def _only_in_asv(result: Result, metric: Metric, values: Mapping[str, float]) -> bool:
-    """A number that was put into asv's file. The first result belongs to the smallest size only."""
-    return result.value(metric) is not None and str(metric) not in values and metric != Metric.FIRST
-
-
-def _equal(one: float | None, other: float) -> bool:
-    return one is not None and abs(one - other) <= EQUAL * abs(other)
+def _different(result: Result, values: Mapping[str, float], firsts: Sequence[float]) -> Iterator[str]:
+    """The metrics that asv's file and the result's line do not agree on. ``firsts``: of all lines of its recipe, since
+    the first result belongs to no size. A line from before there were values has none."""
+    for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if values else ():
+        value, other = result.value(metric), values.get(metric)
+        if value is None or other is None:
+            if value is not other:
+                yield metric
+        elif not math.isclose(value, other, rel_tol=EQUAL):
+            yield metric
+    first = result.value(Metric.FIRST)
+    if values and first is not None and not any(math.isclose(first, other, rel_tol=EQUAL) for other in firsts):
+        yield Metric.FIRST
 
 
 def _of(result: Result) -> str:
@@ -508,7 +513,7 @@ def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
         skipped = [each for each in mine if each.status == Status.SKIPPED]
         for those in grouped(skipped, lambda each: each.reason):
             reason = those[0].reason or "no reason was stored"
-            yield note("completeness", f"{len(those)} results were skipped: {reason}")
+            yield note("completeness", f"skipped, {_some(those)}: {reason}")
         for workload in sorted(at_all):
             ok = [each for each in mine if each.workload == workload and each.ok]
             if bare := {each.size for each in ok} - {each.size for each in ok if each.is_numpy}:
@@ -560,6 +565,27 @@ def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
 
 
 # ---- Machines that are alike.
+
+
+def _copied(results: Sequence[Result], others: Sequence[Result]) -> Iterator[Finding]:
+    """No two measurements agree in every digit."""
+    known: dict[Any, set[str]] = {}
+    for each in others:
+        for metric, timing in each.timings.items():
+            known.setdefault((*each.work, metric, timing.median), set()).add(each.stored.machine)
+    same = [
+        name
+        for each in results
+        for metric, timing in each.timings.items()
+        for name in known.get((*each.work, metric, timing.median), ())
+    ]
+    for name in sorted(set(same)):
+        if same.count(name) >= FEW:
+            yield error(
+                "plausibility",
+                f"{same.count(name)} times are those of {name} to the last digit",
+                "Send what was measured on this machine.",
+            )
 
 
 def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Finding]:
