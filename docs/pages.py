@@ -350,6 +350,10 @@ def machine_page(machine: str) -> str:
         several = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
         found = [table for table in scaling_tables.build_tables(rows) if table.rows]
         lines += fragment(f"{machine}-scaling", found, several, "## From one core to every GPU")
+    if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
+        (reached, _), complaints = limits.kept_tables(own)
+        stored.complain(complaints)
+        lines += fragment(f"{machine}-limits", [reached], [], "## Tuned recipes and their targets")
     return "\n".join(lines)
 
 

@@ -4,6 +4,8 @@ one that a stranger sent."""
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from conftest import git, invoked
 from scaling import keep, row
 from test_door import OBEYED, SEVERAL, dumped, mutants
 from test_hostile import HOSTILE
+from test_site import cloned
 from test_store import add, commit_later
 
 from gpu_cookbook import catalogue, cli, doctor, machine
@@ -433,7 +436,7 @@ def test_a_link_to_a_folder_is_none(clone, folder):
     assert found.endswith("is not a folder")
 
 
-@pytest.mark.parametrize("few", [5, pytest.param(SEVERAL, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("few", [5, pytest.param(SEVERAL // 4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["results", "machine.json", runs.FILE, sent.FILE, scaling.FILE])
 def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, few):
     keep(clone / "benchmarks/results", "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
@@ -560,3 +563,30 @@ def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
     assert machines
     for each in machines:
         assert [one for one in verifying.verify(store, each).findings if one.grave] == []
+
+
+@pytest.mark.slow
+def test_the_site_shows_a_machine_that_came_in_without_any_edit(tmp_path, monkeypatch):
+    root = cloned(tmp_path / "clone")
+    monkeypatch.chdir(root)
+    # The tool that runs is that of ROOT, which is the same but for what is not committed there.
+    monkeypatch.setattr(asv_files.Writer, "_refuse_another_installation", lambda self: None)
+    writer = asv_files.Writer(asv_files.Store(), "mine")
+    for technique in ("numpy", "cupy"):
+        gpu = {"device": GPU.name, "driver": "580.1", "cuda": "13.0"} if technique == "cupy" else {}
+        monkeypatch.setattr(runs.machine, "is_gpu", lambda device: False)
+        add(writer, technique, 40_000, error=0.0, **gpu)
+    keep(root / "benchmarks/results", "mine", [row(), row(workers=2)], git(root, "rev-parse", "HEAD"))
+    made = prepare(root, "Ada <b>")
+    git(root, "checkout", "--quiet", "--", ".")
+    shutil.rmtree(root / "benchmarks/results/mine")
+    shutil.copytree(made, root / "benchmarks/results" / MACHINE)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", "built"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (root / f"built/machines/{MACHINE}.html").read_text()
+    assert "These results were sent by Ada &lt;b&gt;." in page and GPU.name in page
+    assert "<h2>From one core to every GPU" in page
+    for name in ("compare", "recipes/multiply"):
+        assert f"machines/{MACHINE}.html" in (root / f"built/{name}.html").read_text()
+    assert "sent by Ada &lt;b&gt;" in (root / "built/compare.html").read_text()

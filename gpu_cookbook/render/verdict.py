@@ -27,7 +27,7 @@ class Shown:
             for each in those:
                 yield _line(each)
             if those[0].advice:
-                yield Padding(Text(f"-> {those[0].advice}", style="cyan", overflow="fold"), (0, 0, 0, 7))
+                yield Padding(Text(f"-> {those[0].advice}", style="cyan", overflow="fold"), (0, 0, 0, 7), expand=False)
         yield Text("")
         notes = len(verdict.findings) - verdict.errors
         end = "it cannot be accepted as it is" if verdict.errors else "it can be accepted"
