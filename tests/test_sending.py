@@ -158,7 +158,8 @@ def test_private_texts_are_found_and_taken_out():
     for text in HARMLESS:
         assert private.scrubbed(text) == text and not list(private.found(text))
     assert not list(private.found("nvidia-cublas 13.1.0.3", "versions"))
-    assert private.scrubbed("made by Ada on adabox", own=("ada", "adabox")) == "made by … on …"
+    assert private.scrubbed("made by Ada on adabox", "reason", own=("ada", "adabox")) == "made by … on …"
+    assert private.scrubbed("AMD EPYC, 2 cores", "device", own=("amd",)) == "AMD EPYC, 2 cores"
 
 
 def test_nothing_private_is_sent_and_all_of_it_is_found(clone, folder):
@@ -302,6 +303,7 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault("runs.jsonl, line 1: has a serial number", of_lines(clock="GPU-12345678-1234-1234-1234-123456789012"))
     fault("belongs to a commit that this repository does not have", lambda: edit(
         results_file(folder), lambda d: d.update(commit_hash="f" * 40)))  # fmt: skip
+    fault("asv would order it wrongly", lambda: edit(results_file(folder), lambda d: d.update(date=1)))
     fault("which is to come", of_lines(date="2999-01-01"))
     fault("before there was that commit", of_lines(date="1999-01-01"))
     fault("different numbers: resident", of_lines(values={"resident": 2e-5}))

@@ -29,6 +29,8 @@ HOST = re.compile(
 FILE = re.compile(r"[\w.+-]+\.(?:so(?:\.\d+)*|py|cu|cl|c|cpp|h|hpp|icd|ptx)")  # whose name says what went wrong
 # Four numbers with dots between them are a version here, not an address.
 VERSIONS = {"versions", "packages", "driver", "os", "version", "value"}
+# Only there a user's or a computer's name is looked for: in a device or a version, "amd" is somebody else.
+FREE = {"reason", "os", "value", "resident", "prepared", "transfer", "first result"}
 COMMON = {"root", "user", "admin", "ubuntu", "debian", "docker", "runner", "localhost", "nvidia", "python", "linux"}
 
 
@@ -70,20 +72,17 @@ def is_own(word: str) -> bool:
     return word.lower() in {each.lower() for each in own_names()}
 
 
-def found(text: str, key: str = "", own: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+def found(text: str, key: str = "") -> Iterator[tuple[str, str]]:
     """(what it is, the piece of the text) for all that is private. ``key``: the field that has the text."""
     for what, pattern, meant in RULES:
         if pattern is not IPV4 or key not in VERSIONS:
             yield from ((what, match[0]) for match in pattern.finditer(text) if meant(match[0]))
-    for name in own:
-        if match := _word(name).search(text):
-            yield "your name or your computer's", match[0]
 
 
 def scrubbed(text: str, key: str = "", own: Sequence[str] = ()) -> str:
     """The text without what is private. A path ends in the name of its file where that says what went wrong."""
-    for name in own:
-        text = _word(name).sub(GONE, text)
+    for name in own if key in FREE else ():
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", GONE, text, flags=re.I)
     for _, pattern, meant in RULES:
         if pattern is not IPV4 or key not in VERSIONS:
             text = pattern.sub(partial(_replaced, meant), text)
@@ -92,10 +91,6 @@ def scrubbed(text: str, key: str = "", own: Sequence[str] = ()) -> str:
 
 def _replaced(meant: Callable[[str], bool], match: re.Match[str]) -> str:
     return _short(match[0]) if meant(match[0]) else match[0]
-
-
-def _word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
 
 
 def _short(piece: str) -> str:

@@ -245,7 +245,7 @@ def _private(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
     for place, data in known:
         for key, text in private.texts(data):
             if text not in seen:  # conditions are the same in hundreds of lines
-                for what, piece in private.found(text, key):
+                for what, piece in dict.fromkeys(private.found(text, key)):
                     yield error(place, f"has {what}: {_cut(piece)}", advice)
             seen.add(text)
 
@@ -312,6 +312,14 @@ def _commits(
     mine = {data["commit_hash"]: name for name, data in files.items() if name != "machine.json"}
     for commit, name in mine.items():
         yield from _commit(store, base, commit, name)
+    for name, data in files.items():
+        made = git(store.root, "show", "--no-patch", "--format=%at", data.get("commit_hash", "HEAD"))
+        if name != "machine.json" and made and data["date"] != 1000 * int(made):
+            yield error(
+                name,
+                "has another date of its commit than git: asv would order it wrongly",
+                "Send the folder as gpu-cookbook send wrote it.",
+            )
     stray = {line.commit for line in lines.lines} - mine.keys()
     if stray:
         what = f"has lines of commits without results: {', '.join(sorted(commit[:8] for commit in stray))}"
