@@ -338,12 +338,12 @@ def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, 
     return tables.Entry(what), named, *map(tables.Entry, others)
 
 
-def kept_tables() -> tuple[tuple[tables.Table, tables.Table], list[str]]:
+def kept_tables(path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
     """The last stored table, and the ladders of that machine; and what is wrong with each line that cannot be used.
-    StoreError if nothing is stored."""
-    lines, complaints = door.read_lines(FILE, "limits")
+    StoreError if nothing is stored. ``path``: of a machine that came in, the file in its own folder."""
+    lines, complaints = door.read_lines(path, "limits")
     if not lines:
-        nothing = f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME"
+        nothing = f"Nothing is stored in {path} yet. To measure: python benchmarks/limits.py --save NAME"
         raise StoreError("\n".join([*complaints, nothing]))
     _, kept = lines[-1]
     measured = (

@@ -308,10 +308,17 @@ def machines_list() -> str:
     for machine, results in stored.results().items():
         devices = " and ".join(sorted({each.device for each in results if each.device}))
         link = f"[{markdown(machine)}](machines/{machine}.md)"
-        lines.append(f"- {link}: {markdown(devices)}, {sum(each.ok for each in results)} results")
+        ending = f", {sender}" if (sender := sent_by(machine)) else ""
+        lines.append(f"- {link}: {markdown(devices)}, {sum(each.ok for each in results)} results{ending}")
     return "\n".join(
         [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )
+
+
+def sent_by(machine: str) -> str:
+    """'sent by Ada', as Markdown; nothing if nobody is named."""
+    senders = {each.stored.contributor for each in stored.of(machine)} - {None}
+    return f"sent by {markdown(' and '.join(sorted(senders)))}" if senders else ""
 
 
 def machine_page(machine: str) -> str:
@@ -322,6 +329,7 @@ def machine_page(machine: str) -> str:
         "",
         f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).",
         "",
+        *[f"These results were {sent_by(machine)}.", ""] * bool(sent_by(machine)),
         markdown(tables.legend()),
         "",
         "```{raw} html",
@@ -344,6 +352,14 @@ def machine_page(machine: str) -> str:
         ]
         if own:
             lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
+    if rows := stored.scaled_of(machine):
+        several = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
+        found = [table for table in scaling_tables.build_tables(rows) if table.rows]
+        lines += fragment(f"{machine}-scaling", found, several, "## From one core to every GPU")
+    if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
+        (reached, _), complaints = limits.kept_tables(own)
+        stored.complain(complaints)
+        lines += fragment(f"{machine}-limits", [reached], [], "## Tuned recipes and their targets")
     return "\n".join(lines)
 
 

@@ -122,6 +122,13 @@ def scaled() -> list[Row]:
     return rows
 
 
+def scaled_of(machine: str) -> list[Row]:
+    """The rows of any machine; none if it has none. scaled() complains about lines that cannot be used."""
+    runs, _ = kept.kept(asv_files.Store().folder)
+    here = any(run.origin.machine == machine for run in runs)
+    return kept.kept_of(asv_files.Store().folder, machine)[0] if here else []
+
+
 @cache
 def scaled_runs() -> list[kept.Kept]:
     """The stored runs of GPUS_MACHINE, the newest last."""

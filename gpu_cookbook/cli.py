@@ -491,6 +491,102 @@ def complain(complaints: Sequence[str]) -> None:
 
 
 @app.command()
+def send(
+    machine_name: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="The machine, as its results are stored under benchmarks/results.")
+    ],
+    contributor: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="NAME", help="Who sends them: a name or a handle, which is shown beside the results."
+        ),
+    ] = None,
+    new_name: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="The machine's name from then on: what it is, not whose it is."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Put the folder in there. If omitted, into build/send.")
+    ] = None,
+) -> None:
+    """Prepare the results of a machine for a pull request, in one folder. Nothing is sent: you do that.
+
+    The folder has the stored results with their conditions, what doctor finds, and the installed versions, without
+    paths, users, computers and addresses. It is verified at once. Exits with 1 if it could not be accepted as it is.
+    """
+    from gpu_cookbook import doctor as examination
+    from gpu_cookbook.doctor import facts
+    from gpu_cookbook.render.verdict import Shown
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
+    from gpu_cookbook.store import sending, verifying
+
+    def gather() -> tuple[facts.Facts, list[examination.Finding]]:
+        with Console(stderr=True).status("Trying every installed framework …"):
+            known = facts.gather()
+        return known, examination.judge(known)
+
+    try:
+        stored = store.Store()
+        place = output.resolve() if output else sending.default_folder(stored)
+        files = sending.send(stored, machine_name, new_name or machine_name, place, contributor, gather)
+        folder = files[0].parent
+        verdict = verifying.verify(stored, folder, source=machine_name)
+    except store.StoreError as error:
+        fail(str(error))
+    out = console()
+    out.print(Shown(verdict))
+    for line in sending.described(stored, folder, files):
+        out.print(Text(plain(line)), soft_wrap=True)
+    if verdict.errors:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FOLDER]...", help="Folders of machines: sent ones, or those of benchmarks/results."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMIT",
+            help="Verify every machine whose results differ since this branch left COMMIT, such as origin/main. Only"
+            " commits that COMMIT has can have been measured.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at results that were sent, as a pull request is looked at: can they be accepted?
+
+    An error keeps the folder from being accepted; a note is for the reviewer. Each says what to do. Nothing in the
+    folder is run or changed. Exits with 1 if there is an error.
+    """
+    from gpu_cookbook.render.verdict import Shown
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
+    from gpu_cookbook.store import verifying
+
+    if not folders and since is None:
+        fail("Name a folder: gpu-cookbook verify FOLDER. For a pull request: gpu-cookbook verify --since origin/main")
+    try:
+        stored = store.Store()
+        verdicts = verifying.verify_all(stored, folders or (), since)
+    except store.StoreError as error:
+        fail(str(error))
+    if as_json:
+        print(format.as_json(verifying.as_json(verdicts)), end="")
+    else:
+        out = console()
+        for verdict in verdicts:
+            out.print(Shown(verdict))
+            out.print()
+        if not verdicts:
+            print(f"No results differ since {plain(since or '')}.")
+    if any(verdict.errors for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+@app.command()
 def scale(
     context: typer.Context,
     engine: Annotated[

@@ -186,6 +186,7 @@ class Origin:
     order: tuple[int, int] = (0, 0)  # when the commit was made, and when this was measured: the later, the newer
     stale: bool = False  # the code of the recipe has changed since
     definition: str | None = None  # of its metrics: measure.VERSION at that time
+    contributor: str | None = None  # who sent it, if it came in and the sender gave a name
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -639,6 +640,7 @@ def stored_record(result: Result) -> dict[str, Any]:
     """Everything about a stored result except its metrics, which metric_record() has."""
     return origin_record(result) | {
         "date": result.origin and result.origin.date,
+        "contributor": result.origin and result.origin.contributor,
         "device": result.device,
         "driver": result.driver,
         "cuda": result.cuda,

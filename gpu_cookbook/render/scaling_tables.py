@@ -121,7 +121,8 @@ def source(rows: Sequence[Row]) -> str:
     """Machine, commits and dates of stored rows, as the end of a title."""
     origins = [row.origin for row in rows if row.origin]
     runs = dict.fromkeys(f"{origin.commit[:8]}, {origin.date}" for origin in origins)
-    return f". {origins[0].machine}, {' and '.join(runs)}" if origins else ""
+    sender = f", sent by {origins[0].contributor}" if origins and origins[0].contributor else ""
+    return f". {origins[0].machine}, {' and '.join(runs)}{sender}" if origins else ""
 
 
 # ---- The story.

@@ -420,7 +420,7 @@ def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
     return ", ".join(filter(None, (*words, known.get("commit"), known.get("date"))))
 
 
-RUN = ("machine", "environment", "asv environment", "commit")  # the facts that identify the results
+RUN = ("machine", "environment", "asv environment", "commit", "sent by")  # the facts that identify the results
 COPYING = "copying"
 FACTS: dict[str, Callable[[Result], str | None]] = {
     "machine": lambda each: each.origin.machine if each.origin else None,
@@ -428,6 +428,7 @@ FACTS: dict[str, Callable[[Result], str | None]] = {
     "asv environment": lambda each: each.origin.environment if each.origin else None,
     "commit": lambda each: each.origin.commit[:8] if each.origin else None,
     "date": lambda each: each.origin.date if each.origin else None,
+    "sent by": lambda each: each.origin.contributor if each.origin else None,
     "device": lambda each: each.device,
     "driver": lambda each: each.driver,
     "cuda": lambda each: each.cuda,

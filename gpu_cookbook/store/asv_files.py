@@ -26,7 +26,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Run, Size, Status, Timing, judged
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import door, runs
+from gpu_cookbook.store import door, runs, sent
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
 from gpu_cookbook.store.runs import Line, Lines
 from gpu_cookbook.words import plain
@@ -69,11 +69,12 @@ class Store:
             )
         self.repo = repo.get_repo(self.config)
 
-    def load(self) -> tuple[list[Result], list[str]]:
-        """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used."""
+    def load(self, machine_folder: Path | None = None) -> tuple[list[Result], list[str]]:
+        """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used.
+        ``machine_folder``: read only this one, wherever it is."""
         files: dict[Path, Any] = {}
         complaints: list[str] = []
-        for path in sorted(self.folder.glob("*/*.json")):
+        for path in sorted(machine_folder.glob("*.json") if machine_folder else self.folder.glob("*/*.json")):
             try:
                 if path.name == "machine.json":
                     door.read_file(path)
@@ -84,15 +85,20 @@ class Store:
         # Read last: a result that is stored meanwhile has its line before it is in its file.
         lines = {folder: Lines(folder) for folder in dict.fromkeys(path.parent for path in files)}
         broken = [complaint for each in lines.values() for complaint in each.complaints]
+        senders = {}
+        for folder in lines:
+            known, faults = sent.lines(folder)
+            senders[folder] = sent.contributor(known)
+            broken += faults
         results: list[Result] = []
         for path, stored in files.items():
             try:
-                results += self._results_of(path, stored, lines[path.parent])
+                results += self._results_of(path, stored, lines[path.parent], senders[path.parent])
             except Exception as error:
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
         return results, broken + complaints
 
-    def _results_of(self, path: Path, stored: Any, lines: Lines) -> list[Result]:
+    def _results_of(self, path: Path, stored: Any, lines: Lines, contributor: str | None) -> list[Result]:
         changed = changed_since(self.root, stored.commit_hash)
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
@@ -114,6 +120,7 @@ class Store:
             date=last if first == last else f"by {last}",
             order=(stored.date, measured),
             definition=" and ".join(version for version in measure.VERSIONS if version in versions),
+            contributor=contributor,
         )
         environment = _environment_of(stored.env_name)
         old = versions != {measure.VERSION}

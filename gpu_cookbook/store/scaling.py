@@ -1,4 +1,5 @@
-"""Rows of ``gpu-cookbook scale --save``: one line of benchmarks/results/scale.jsonl per run, with all its rows."""
+"""Rows of ``gpu-cookbook scale --save``: one line of benchmarks/results/scale.jsonl per run, with all its rows. Runs
+that came in from others are in a file of the same name in their machine's folder."""
 
 import time
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from typing import Any
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status
 from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, completed, from_record, judged, record
-from gpu_cookbook.store import commits, door, journal
+from gpu_cookbook.store import commits, door, journal, sent
 from gpu_cookbook.store.asv_files import Writer
 from gpu_cookbook.words import plain
 
@@ -50,20 +51,38 @@ def keep(writer: Writer, rows: Iterable[Row]) -> None:
 
 
 def kept(folder: Path) -> tuple[list[Kept], list[str]]:
-    """The runs in FILE, the newest last, and what is wrong with each line that cannot be used."""
-    lines, complaints = door.read_lines(folder / FILE, KIND)
+    """The runs in FILE and in those of the machines, the newest last, and what is wrong with each line that cannot be
+    used."""
+    runs: list[Kept] = []
+    complaints = []
+    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
+    for path, machine_name in (places | {folder / FILE: None}).items():
+        found, faults = kept_in(path, folder.parents[1], machine_name)
+        complaints += faults
+        runs += [run for run in found if run not in runs]  # whoever has sent lines may still have them in both
+    return sorted(runs, key=lambda run: run.origin.date), complaints
+
+
+def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
+    """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
+    ``machine_name``: whose lines they must be, unless the file is shared."""
+    lines, complaints = door.read_lines(path, KIND)
+    known, _ = sent.lines(path.parent)  # asv_files.py says what is wrong with them
     runs = []
     for number, line in lines:
         try:
-            runs.append(_kept(line, folder.parents[1]))
+            run = _kept(line, root, sent.contributor(known))
+            if machine_name not in (None, run.origin.machine):
+                raise ValueError(f"belongs to {run.origin.machine}, not to {plain(machine_name)}")
+            runs.append(run)
         except (ValueError, commits.StoreError) as error:
-            complaints.append(f"{door.shown(folder / FILE)}, line {number}: {error}")
+            complaints.append(f"{door.shown(path)}, line {number}: {error}")
     return runs, complaints
 
 
-def _kept(line: dict[str, Any], root: Path) -> Kept:
+def _kept(line: dict[str, Any], root: Path, contributor: str | None = None) -> Kept:
     """ValueError if a row makes no sense; StoreError if the repository does not have the commit."""
-    origin = Origin(line["machine"], line["commit"], "", line["date"])
+    origin = Origin(line["machine"], line["commit"], "", line["date"], contributor=contributor)
     rows = [from_record(data, origin) for data in line["rows"]]
     for row in rows:
         if row.time and row.time.quartiles and not row.time.quartiles[0] <= row.time.median <= row.time.quartiles[1]:

@@ -1,0 +1,50 @@
+"""What ``gpu-cookbook verify`` and ``send`` found about a folder, for a terminal."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gpu_cookbook.results import grouped
+from gpu_cookbook.store.verifying import Finding, Verdict
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A verdict: the errors, the notes, and below those that share it what to do."""
+
+    verdict: Verdict
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        verdict = self.verdict
+        yield Text(verdict.name, style="bold", overflow="fold")
+        yield Text(verdict.summary, overflow="fold")
+        for those in grouped(verdict.findings, lambda each: (each.grave, each.place.partition(",")[0], each.advice)):
+            yield Text("")
+            for each in those:
+                yield _line(each)
+            if those[0].advice:
+                yield Padding(Text(f"-> {those[0].advice}", style="cyan", overflow="fold"), (0, 0, 0, 7), expand=False)
+        yield Text("")
+        notes = len(verdict.findings) - verdict.errors
+        end = "it cannot be accepted as it is" if verdict.errors else "it can be accepted"
+        yield Text(
+            f"{_amount(verdict.errors, 'error')}, {_amount(notes, 'note')}: {end}.",
+            style="bold red" if verdict.errors else "green",
+        )
+
+
+def _line(finding: Finding) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=5, no_wrap=True)
+    grid.add_column(overflow="fold")
+    kind = Text("error", "bold red") if finding.grave else Text("note", "yellow")
+    grid.add_row(kind, Text.assemble((finding.place, "bold"), f": {finding.what}"))
+    return grid
+
+
+def _amount(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"

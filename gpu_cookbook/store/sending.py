@@ -1,0 +1,250 @@
+"""``gpu-cookbook send`` writes the folder of a machine as it belongs under benchmarks/results: without what is private,
+and with what was installed and what ``doctor`` found. Nothing leaves the computer."""
+
+import contextlib
+import importlib.metadata
+import json
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.doctor import Finding
+from gpu_cookbook.doctor.facts import Facts
+from gpu_cookbook.results import Result
+from gpu_cookbook.store import door, private, runs, scaling, sent
+from gpu_cookbook.store.asv_files import MACHINE, Store
+from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.words import plain
+
+LIMITS = "limits.jsonl"
+LINES = {runs.FILE: runs.KIND, scaling.FILE: scaling.KIND, LIMITS: "limits", sent.FILE: sent.KIND}
+CONTENTS = {  # of a machine's folder, besides asv's results
+    "machine.json": "processor, memory and system, from asv",
+    runs.FILE: "each measurement with its conditions",
+    scaling.FILE: "what gpu-cookbook scale measured",
+    LIMITS: "how near the tuned recipes come to their targets",
+    sent.FILE: "who sends it, the installed versions, what doctor found",
+}
+
+
+def default_folder(store: Store) -> Path:
+    return store.root / "build" / "send"
+
+
+def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str]:
+    """What lies where, and what to do next, in lines."""
+    if folder.is_relative_to(store.root):
+        folder = folder.relative_to(store.root)
+    yield ""
+    yield f"In {folder}, of which nothing was sent anywhere:"
+    width = max(len(file.name) for file in files)
+    for file in files:
+        about = CONTENTS.get(file.name, "results in asv's format")
+        yield f"  {file.name:{width}}  {-(-file.stat().st_size // 1024):>5,} KiB  {about}"
+    place = f"benchmarks/results/{folder.name}"
+    yield ""
+    yield "Look at it. To send it, open a pull request with this folder and nothing else:"
+    yield f"  git switch -c results-{folder.name} origin/main"
+    yield f"  rm -rf {place} && cp -r {shlex.quote(str(folder))} {place}"
+    yield f"  git add {place} && git commit -m {shlex.quote(f'Results of {folder.name}')}"
+
+
+def send(
+    store: Store,
+    name: str,
+    new_name: str,
+    place: Path,
+    contributor: str | None,
+    gather: Callable[[], tuple[Facts, Sequence[Finding]]],
+) -> list[Path]:
+    """Writes a folder of the machine's new name into ``place``, and returns its files. ``gather``: what is known of
+    this computer. StoreError, with what to do, if something cannot be sent."""
+    _refuse_names(new_name, contributor)
+    source = store.folder / name
+    names = sorted(path.parent.name for path in store.folder.glob("*/machine.json"))
+    if not MACHINE.fullmatch(name) or name not in names:
+        there = f"Stored machines: {', '.join(names)}." if names else "Nothing is stored yet."
+        how = "To store results: gpu-cookbook compare --save --machine NAME"
+        raise StoreError(f"No results are stored for '{plain(name)}'. {there} {how}")
+    results, complaints = store.load(source)
+    if complaints:
+        raise StoreError("\n".join([*complaints, "Nothing was written: mend or delete what is named above first."]))
+    if not results:
+        raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
+    texts = _files(store, name, new_name)
+    known, _ = sent.lines(source)
+    line = _line(results, contributor or sent.contributor(known), *gather())
+    others = [each for each in known if (each["commit"], each["environment"]) != (line["commit"], line["environment"])]
+    texts[sent.FILE] = _joined([*others, line])
+    door.fit(json.dumps(line).encode(), sent.KIND)
+    return _written(place / new_name, texts)
+
+
+def _refuse_names(machine: str, contributor: str | None) -> None:
+    if not MACHINE.fullmatch(machine):
+        raise StoreError(
+            f"'{plain(machine)}' is no name of a machine: use letters from a to z, digits, '_', '-' and '.', as in"
+            " --as nvidia-rtx-4090."
+        )
+    if private.is_own(machine):
+        raise StoreError(
+            f"'{machine}' is the name of your computer or your own: name the machine after what it is, as in"
+            " --as nvidia-rtx-4090."
+        )
+    if contributor is not None:
+        if not contributor.strip() or len(contributor) > 100 or contributor != plain(contributor).strip():
+            raise StoreError("--from takes a name or a handle: one line of at most 100 characters.")
+        if hidden := next(private.found(contributor), None):
+            raise StoreError(f"--from takes a name or a handle that anybody may read, but this has {hidden[0]}.")
+
+
+def _files(store: Store, name: str, new_name: str) -> dict[str, bytes]:
+    """{file: its content} of a machine's folder and of its lines in shared files, without what is private."""
+    own = private.own_names()
+    texts = {}
+    source = store.folder / name
+    for path in sorted(source.glob("*.json")):
+        data = json.loads(path.read_bytes())
+        before = _dumped(data)
+        if path.name != "machine.json":
+            _refuse_path(path, data)
+            data["params"]["machine"] = new_name
+        else:
+            data["machine"] = new_name
+        after = _dumped(private.without(data, own=own))
+        texts[path.name] = path.read_bytes() if after == before else after
+    texts[runs.FILE] = _joined(private.without(_read(source / runs.FILE, runs.KIND), own=own))
+    for file in (scaling.FILE, LIMITS):
+        lines = [*_read(store.folder / file, LINES[file]), *_read(source / file, LINES[file])]
+        mine = [line | {"machine": new_name} for line in lines if line["machine"] == name]
+        unique = [line for number, line in enumerate(mine) if line not in mine[:number]]
+        texts[file] = _joined(private.without(unique, own=own))
+    return {file: text for file, text in texts.items() if text}
+
+
+def _refuse_path(path: Path, data: dict[str, Any]) -> None:
+    """asv names an environment that it did not make after the path of its Python, unless our plugin tells it better."""
+    places = (data["env_name"], str(data["python"]), data["params"].get("python") or "")
+    if private.FLAT_PATH.search(data["env_name"]) or any("/" in place or "\\" in place for place in places):
+        raise StoreError(
+            f"{door.shown(path)} has the path of a Python in the name of its environment, because asv ran without this"
+            " clone's asv.conf.json. Delete the file, and measure again: gpu-cookbook compare --save, or asv run in"
+            " this clone."
+        )
+
+
+def _read(path: Path, kind: str) -> list[Any]:
+    found, complaints = door.read_lines(path, kind)
+    if complaints:
+        raise StoreError("\n".join([*complaints, "Nothing was written: mend or delete what is named above first."]))
+    return [line for _, line in found]
+
+
+def _line(
+    results: Sequence[Result], contributor: str | None, facts: Facts, findings: Sequence[Finding]
+) -> dict[str, Any]:
+    """The line of sent.jsonl: about the newest commit."""
+    newest = max(results, key=lambda each: each.stored.order).stored
+    known: dict[str, Any] = {
+        "processor": facts.processor,
+        "architecture": facts.architecture,
+        "container": facts.container,
+        "gpus": [
+            {
+                "name": gpu.name,
+                "memory_bytes": gpu.memory_bytes,
+                "compute_capability": ".".join(map(str, gpu.compute_capability)),
+            }
+            for gpu in facts.gpus
+        ],
+    }
+    if facts.nvidia:
+        known |= {"driver": facts.nvidia.driver, "cuda": ".".join(map(str, facts.nvidia.cuda))}
+    judged = [
+        {"group": each.group, "name": each.name, "value": each.value[:300], "status": each.status} for each in findings
+    ]
+    line = {
+        "schema": sent.SCHEMA,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "commit": newest.commit,
+        "environment": facts.environment,
+        "python": facts.python,
+        "packages": lock(),
+        "facts": known,
+        "doctor": judged,
+    }
+    line = private.without(line, own=private.own_names())
+    return line | ({"contributor": contributor} if contributor else {})
+
+
+def lock() -> list[str]:
+    """name==version of each installed distribution that gpu-cookbook or a recipe needs, and of what those need. Others
+    are nobody's business."""
+    there: dict[str, importlib.metadata.Distribution] = {}
+    for each in importlib.metadata.distributions():
+        there.setdefault(canonicalize_name(each.metadata["Name"] or ""), each)  # the first one is imported
+    left = {("gpu-cookbook", ""), *(part for recipe in catalogue.recipes() for part in _parts(_requirements(recipe)))}
+    used: set[tuple[str, str]] = set()  # distributions, each with one of its extras or none
+    while left := {part for part in left - used if part[0] in there}:
+        used |= left
+        left = {need for name, extra in left for need in _parts(_needs(there[name], extra))}
+    return [f"{name}=={there[name].version}" for name in sorted({name for name, _ in used} - {"gpu-cookbook"})]
+
+
+def _parts(requirements: Iterable[Requirement]) -> Iterator[tuple[str, str]]:
+    for each in requirements:
+        yield from ((canonicalize_name(each.name), extra) for extra in ("", *each.extras))
+
+
+def _needs(distribution: importlib.metadata.Distribution, extra: str) -> Iterator[Requirement]:
+    for text in distribution.requires or ():
+        with contextlib.suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
+            each = Requirement(text)
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                yield each
+
+
+def _requirements(recipe: catalogue.Recipe) -> list[Requirement]:
+    try:
+        return catalogue.requirements(recipe.install)
+    except catalogue.BrokenRecipe:
+        return []
+
+
+def _dumped(data: Any) -> bytes:
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _joined(lines: Sequence[Any]) -> bytes:
+    return b"".join(map(_dumped, lines))
+
+
+def _written(target: Path, texts: dict[str, bytes]) -> list[Path]:
+    """The files of the folder, which replaces one that was written before."""
+    if target.is_symlink() or target.exists() and not target.is_dir():
+        raise StoreError(f"{target} is no folder: name another one by --output.")
+    if target.is_dir():
+        foreign = [each.name for each in target.iterdir() if not is_known(each.name)]
+        if foreign:
+            raise StoreError(f"{target} has files of others, such as {plain(foreign[0])}: name another by --output.")
+    new = target.with_name(f".{target.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    for name, text in texts.items():
+        (new / name).write_bytes(text)
+    shutil.rmtree(target, ignore_errors=True)
+    new.rename(target)
+    return sorted(target.iterdir())
+
+
+def is_known(name: str) -> bool:
+    """Whether a file of this name belongs into a machine's folder."""
+    return name in CONTENTS or name.endswith(".json") and name[:1] != "."

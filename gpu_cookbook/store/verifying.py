@@ -1,0 +1,724 @@
+"""``gpu-cookbook verify``: what keeps a machine's folder from being accepted, and what a reviewer should know. The
+folder may come from anybody: nothing in it is believed before it was looked at, and nothing of it is ever run."""
+
+import itertools
+import math
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import format
+from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
+from gpu_cookbook.run import measure
+from gpu_cookbook.store import door, private, runs, scaling, sent
+from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
+from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
+from gpu_cookbook.store.sending import CONTENTS, LIMITS
+from gpu_cookbook.words import make_plain, plain
+
+MOST_FILES = 200
+MOST_TOTAL = 2**25  # bytes of all files together
+MOST_ALIKE = 10  # findings of one kind that are shown one by one
+ENVIRONMENT = re.compile(r"(existing|virtualenv|conda|mamba|rattler|uv)-py\d+\.\d+(-[A-Za-z0-9_.=<>!+-]+)?")
+PYTHON = re.compile(r"\d+\.\d+(\.\d+)?")
+EQUAL = 1e-4  # relative: the same number, once in asv's file and once in runs.jsonl
+# Two H200s differed in the median by 3 % in device times, by 9 % in resident times and by 15 % in transfers. Ten times
+# as much is no longer what two machines of a kind do by themselves. What a host computes differed by up to 2.5 times
+# between two machines with the same GPU; the start of a process depends on its disk, too.
+FAR = {
+    **{Metric.DEVICE: 1.3, Metric.PREPARED: 1.9, Metric.RESIDENT: 1.9, Metric.TRANSFER: 2.5},
+    **{Metric.FIRST: 5, Metric.MEMORY: 1.5},
+}
+FAR_ON_HOST = 5
+FAR_LIMITS = 1.5  # of what a device can do: a copy, its cache, its arithmetic; an empty kernel
+MANY = 0.1  # of what can be compared: more of it far away is no accident
+FEW = 10  # that few prove nothing
+UNQUIET = 0.25  # noisy or doubtful metrics: on the machines stored so far, up to 0.16
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a folder, or worth knowing. ``grave``: it cannot be accepted as it is."""
+
+    grave: bool
+    place: str  # a file, or a part of the results
+    what: str
+    advice: str = ""
+
+    def __post_init__(self) -> None:
+        make_plain(self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All findings about one folder."""
+
+    name: str
+    summary: str
+    findings: tuple[Finding, ...]
+
+    def __post_init__(self) -> None:
+        make_plain(self)
+
+    @property
+    def errors(self) -> int:
+        return sum(each.grave for each in self.findings)
+
+
+def error(place: str, what: str, advice: str = "") -> Finding:
+    return Finding(True, place, what, advice)
+
+
+def note(place: str, what: str, advice: str = "") -> Finding:
+    return Finding(False, place, what, advice)
+
+
+def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = None) -> Verdict:
+    """The verdict on a machine's folder, wherever it is. ``base``: the commit that must have all commits that were
+    measured; ``source``: the stored machine of which this folder was made. StoreError if there is no such folder."""
+    if not os.path.lexists(folder):
+        raise StoreError(f"There is no folder {folder}. To write one: gpu-cookbook send MACHINE")
+    found = list(_tree(folder))
+    if any(each.grave for each in found):  # nothing of it is read
+        return Verdict(door.shown(folder), "nothing of it was read", _gathered(found))
+    folder = folder.resolve()
+    results, complaints = store.load(folder)
+    found += [_complaint(folder, each) for each in complaints]
+    lines = runs.Lines(folder)
+    files = dict(_files(folder))
+    if not results:
+        found.append(error("results", "there are none", "Measure: gpu-cookbook compare --save --machine NAME"))
+    if not files and not complaints:
+        found.append(error("machine.json", "there are no results of asv beside it", "Send the folder as it was made."))
+    found += _names(folder, files)
+    found += _private(folder, files)
+    found += _sent(store, folder, base, results)
+    shown, _ = select(results)
+    found += _commits(store, base, results, shown, lines, files)
+    found += _conditions(results, lines)
+    found += _ends(shown)
+    found += _complete(shown)
+    found += _scale(store, folder, base)
+    found += _limits(store, folder, base)
+    others = [each for each in store.load()[0] if each.stored.machine not in (folder.name, source)]
+    found += _copied(results, others)
+    found += _plausible(shown, [*others, *results])
+    return Verdict(door.shown(folder), _summary(results), _gathered(found))
+
+
+def _gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors first; of many findings with the same advice in the same file, the first ones."""
+    kept = []
+    for those in grouped(found, lambda each: (each.grave, each.place.partition(",")[0], each.advice)):
+        kept += those[:MOST_ALIKE]
+        if len(those) > MOST_ALIKE:
+            more = f"and {len(those) - MOST_ALIKE:,} more like these"
+            kept.append(Finding(those[0].grave, those[0].place.partition(",")[0], more, those[0].advice))
+    return tuple(sorted(kept, key=lambda each: not each.grave))
+
+
+def _summary(results: Sequence[Result]) -> str:
+    if not results:
+        return "no results"
+    newest = max(results, key=lambda each: each.stored.order).stored
+    ok = sum(each.ok for each in results)
+    workloads = ", ".join(dict.fromkeys(each.workload for each in results))
+    devices = " and ".join(sorted({each.device for each in results if each.device})) or "an unknown device"
+    by = f", sent by {newest.contributor}" if newest.contributor else ""
+    return f"{ok} results on {devices}: {workloads}; newest commit {newest.commit[:8]}{by}"
+
+
+# ---- Files.
+
+
+def _tree(folder: Path) -> Iterator[Finding]:
+    """Whether there is anything in the folder that must not even be opened."""
+    if folder.is_symlink() or not folder.is_dir():
+        yield error(str(folder), "is not a folder", "Name the folder that gpu-cookbook send wrote.")
+        return
+    total = 0
+    try:
+        with os.scandir(folder) as scanned:
+            entries = list(itertools.islice(scanned, MOST_FILES + 1))
+        if len(entries) > MOST_FILES:
+            yield error(str(folder), f"has more than {MOST_FILES} files", "Send only what gpu-cookbook send wrote.")
+        for entry in sorted(entries[:MOST_FILES], key=lambda entry: entry.name):
+            status = entry.stat(follow_symlinks=False)
+            total += status.st_size
+            if not stat.S_ISREG(status.st_mode):
+                kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir() else "no regular file"
+                yield error(entry.name, f"is {kind}", "Remove it: a machine's folder has plain files only.")
+            elif entry.name not in CONTENTS and not _is_results(entry.name):
+                yield error(entry.name, "is not a file of results", f"Remove it: there are {', '.join(CONTENTS)} and "
+                            "asv's files, such as 88c7b72c-existing-py3.12.json.")  # fmt: skip
+            elif status.st_size > door.MOST_BYTES:
+                most = f"{door.MOST_BYTES / 2**20:.0f} MiB"
+                yield error(entry.name, f"is larger than {most}", "Send the newest commits only, in fewer lines.")
+    except OSError as fault:
+        yield error(str(folder), f"cannot be read: {fault.strerror}", "Make it readable.")
+    if total > MOST_TOTAL:
+        yield error(
+            str(folder), f"is larger than {MOST_TOTAL / 2**20:.0f} MiB", "Send the results of the newest commits only."
+        )
+
+
+def _is_results(name: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{8}-[!-~]{1,200}\.json", name) is not None
+
+
+def _complaint(folder: Path, complaint: str) -> Finding:
+    """A line of Store.load about a file, or a line of a file, that cannot be used."""
+    text = complaint.removeprefix(f"{door.shown(folder)}/")
+    place, _, what = text.partition(": ")
+    if "commit that this repository does not have" in what:
+        advice = "Measure at a commit of the project's repository; or, in a shallow clone: git fetch --unshallow"
+    else:
+        advice = "Send the folder as gpu-cookbook send wrote it; what was edited by hand cannot be repaired here."
+    return error(place, what, advice)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Any]]:
+    """(name, content) of each file of asv that fits its schema; store.load() has named the others."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield path.name, door.read_file(path)
+        except (door.Unfit, OSError):
+            continue
+
+
+def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether all files are of this machine, and have the names that asv gives them."""
+    again = "Write the folder anew: gpu-cookbook send MACHINE --as NAME"
+    if not MACHINE.fullmatch(folder.name):
+        yield error("the folder", f"'{folder.name}' is no name of a machine", again)
+    if "machine.json" not in files and not (folder / "machine.json").exists():
+        yield error("machine.json", "is missing: asv skips a folder without it", again)
+    for name, data in files.items():
+        machine = data["machine"] if name == "machine.json" else data["params"]["machine"]
+        if machine != folder.name:
+            yield error(name, f"belongs to the machine {machine}, not to {folder.name}", again)
+        if name == "machine.json":
+            continue
+        commit, environment = data["commit_hash"], data["env_name"]
+        if len(environment) < 128 and name != f"{commit[:8]}-{environment}.json":
+            yield error(name, f"is of commit {commit[:8]} and environment {environment}: asv would not find it", again)
+        pythons = (data["python"], data["params"].get("python", data["python"]))
+        fits = ENVIRONMENT.fullmatch(environment) and not private.FLAT_PATH.search(environment)
+        if not fits or not all(map(PYTHON.fullmatch, pythons)):
+            yield error(
+                name,
+                f"its environment is named {environment}, its Python {pythons[0]}: this may be a path of a computer",
+                "Delete it, and measure again in a clone, whose asv.conf.json names environments by their version.",
+            )
+        for benchmark, columns in data["results"].items():
+            _, workload, kind = (f".{benchmark}".rsplit(".", 2) + ["", ""])[:3]
+            if workload not in catalogue.workloads() or kind not in KNOWN:
+                yield note(name, f"{benchmark} is not of this suite: it is not shown", "Leave it, or measure again.")
+            elif columns[2] not in measure.VERSIONS:
+                yield error(
+                    name,
+                    f"{benchmark} was measured in version {columns[2]} of the metrics; there are"
+                    f" {', '.join(measure.VERSIONS)}",
+                    "Measure again with this repository's newest commit.",
+                )
+
+
+def _private(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
+    advice = (
+        "Write the folder anew with gpu-cookbook send, which takes such texts out; or measure again under another name."
+    )
+    known: list[tuple[str, Any]] = list(files.items())
+    for name in (runs.FILE, scaling.FILE, LIMITS, sent.FILE):
+        kind = name.partition(".")[0]
+        known += [(f"{name}, line {number}", line) for number, line in door.read_lines(folder / name, kind)[0]]
+    seen = set()
+    for place, data in known:
+        for key, text in private.texts(data):
+            if text not in seen:  # conditions are the same in hundreds of lines
+                for what, piece in dict.fromkeys(private.found(text, key)):
+                    yield error(place, f"has {what}: {_cut(piece)}", advice)
+            seen.add(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+# ---- Who sent it, and what was installed.
+
+
+def _sent(store: Store, folder: Path, base: str, results: Sequence[Result]) -> Iterator[Finding]:
+    lines, complaints = sent.lines(folder)
+    write = "gpu-cookbook send writes it."
+    if not lines and not complaints:
+        what = "is missing: nobody can install the same versions, or ask who sent it"
+        old = git(store.root, "cat-file", "-t", f"{base}:benchmarks/results/{folder.name}/machine.json")
+        yield note(sent.FILE, what, write) if old and _in_place(store, folder) else error(sent.FILE, what, write)
+    if not lines or not results:
+        return
+    newest = max(results, key=lambda each: each.stored.order).stored
+    if newest.commit not in {each["commit"] for each in lines}:
+        yield note(sent.FILE, f"has no line about the newest commit, {newest.commit[:8]}", write)
+    last = lines[-1]
+    for broken in (each for each in last["doctor"] if each["status"] == "broken"):
+        yield note(
+            sent.FILE,
+            f"doctor found {broken['name']} {broken['value']} broken".replace("  ", " "),
+            "Mend it (gpu-cookbook doctor says how) and measure again, or say in the pull request why not.",
+        )
+    there = {gpu["name"] for gpu in last["facts"]["gpus"]}
+    devices = {each.device for each in results if each.ok and each.driver and each.device}
+    if there and devices and not any(name in device for name in there for device in devices):
+        what = f"was written on a computer with {' and '.join(sorted(there))}, the results come from"
+        yield note(sent.FILE, f"{what} {' and '.join(sorted(devices))}", "Run gpu-cookbook send where it was measured.")
+    locked = dict(each.split("==", 1) for each in last["packages"])
+    differ = set()
+    for each in results:
+        if each.ok and each.stored.commit == last["commit"] and each.environment == last["environment"]:
+            for version in filter(None, (each.versions or "").split(", ")):
+                name, _, number = version.rpartition(" ")
+                now = locked.get(canonicalize_name(name), "")
+                if now and now.partition("+")[0] != number.partition("+")[0]:
+                    differ.add(f"{name} {number}, not {now}")
+    for text in sorted(differ):
+        yield note(sent.FILE, f"a result was measured with {text}", "Measure again, or send before you upgrade.")
+
+
+def _in_place(store: Store, folder: Path) -> bool:
+    return folder.parent == store.folder.resolve()
+
+
+# ---- Commits.
+
+
+def _commits(
+    store: Store,
+    base: str,
+    results: Sequence[Result],
+    shown: Sequence[Result],
+    lines: runs.Lines,
+    files: Mapping[str, Any],
+) -> Iterator[Finding]:
+    mine = {data["commit_hash"]: name for name, data in files.items() if name != "machine.json"}
+    for commit, name in mine.items():
+        yield from _commit(store, base, commit, name)
+    for name, data in files.items():
+        made = git(store.root, "show", "--no-patch", "--format=%at", data.get("commit_hash", "HEAD"))
+        if name != "machine.json" and made and data["date"] != 1000 * int(made):
+            yield error(
+                name,
+                "has another date of its commit than git: asv would order it wrongly",
+                "Send the folder as gpu-cookbook send wrote it.",
+            )
+    stray = {line.commit for line in lines.lines} - mine.keys()
+    if stray:
+        what = f"has lines of commits without results: {', '.join(sorted(commit[:8] for commit in stray))}"
+        yield note(runs.FILE, what, "They do no harm, and are not shown.")
+    for commit, those in ((those[0].stored.commit, those) for those in grouped(results, lambda r: r.stored.commit)):
+        there = _recipes_at(store.root, commit)
+        for technique in grouped((r for r in those if r.ok), lambda each: (each.workload, each.technique)):
+            path = f"recipes/{technique[0].workload}/with_{technique[0].technique}.py"
+            if there and path not in there:
+                yield error(
+                    mine.get(commit, "results"),
+                    f"has results of {path}, which its commit, {commit[:8]}, does not have",
+                    "Commit the recipe, in a pull request of its own, and measure it at that commit.",
+                )
+        yield from _dates(store, commit, those)
+    version = {
+        commit: match[1]
+        for commit in mine
+        if (match := re.search(r'^VERSION = "(.*)"', _text_at(store.root, commit), re.MULTILINE))
+    }
+    for name, data in files.items():
+        if name != "machine.json" and (meant := version.get(data["commit_hash"])):
+            wrong = {str(columns[2]) for columns in data["results"].values()} - {meant}
+            if wrong:
+                yield error(
+                    name,
+                    f"its commit measures in version {meant} of the metrics, the file says {', '.join(sorted(wrong))}",
+                    "Measure with the code of the commit: pip install --editable .",
+                )
+    stale = [each for each in shown if each.ok and each.stale]
+    if stale:
+        names = ", ".join(sorted({f"{each.workload} {each.technique}" for each in stale}))
+        yield note(
+            "staleness",
+            f"{len(stale)} of {len(shown)} results that are shown are of code that has changed since: {_cut(names)}",
+            "They are shown with †. Measuring again at the newest commit takes the mark away.",
+        )
+
+
+def _commit(store: Store, base: str, commit: str, place: str) -> Iterator[Finding]:
+    try:
+        changed_since(store.root, commit)
+    except StoreError as fault:
+        if "does not have" not in str(fault):
+            yield error(place, str(fault))
+        return  # store.load has said so
+    if git(store.root, "merge-base", commit, base) != commit:
+        yield error(
+            place,
+            f"its commit, {commit[:8]}, is not part of {base}'s history: nobody else could measure it again",
+            "Measure at a commit of the project's main branch, with nothing of your own in recipes, kernels and"
+            " gpu_cookbook.",
+        )
+
+
+@cache
+def _recipes_at(root: Path, commit: str) -> frozenset[str]:
+    return frozenset(git(root, "ls-tree", "-r", "--name-only", commit, "--", "recipes").splitlines())
+
+
+@cache
+def _text_at(root: Path, commit: str) -> str:
+    return git(root, "show", f"{commit}:gpu_cookbook/run/measure.py")
+
+
+def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Finding]:
+    """A day has 24 hours in UTC, but clocks are wrong: a day of grace."""
+    made = results[0].stored.order[0] / 1000 - 86_400
+    first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (made, time.time() + 86_400))
+    days = {each.stored.date.removeprefix("by ") for each in results}
+    if any(day > last for day in days):
+        yield error("dates", f"a result was measured on {max(days)}, which is to come", "Set the clock, and measure.")
+    if any(day < first for day in days):
+        yield error(
+            "dates",
+            f"a result of commit {commit[:8]} was measured on {min(days)}, before there was that commit",
+            "Set the clock, and measure again.",
+        )
+
+
+# ---- Each result.
+
+
+def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Finding]:
+    """Whether a result has the line that says how it was measured, and the same numbers as that line."""
+    bare, unjudged = [], []
+    firsts: dict[Any, list[float]] = {}
+    for line in lines.lines:
+        if Metric.FIRST in line.values:
+            firsts.setdefault(line.place[:4], []).append(line.values[Metric.FIRST])
+    for each in results:
+        known = lines.of((each.stored.commit, each.stored.environment, *each.work))
+        if known is None:
+            bare += [each] * each.ok
+            continue
+        if each.ok and not each.device:
+            bare.append(each)
+        if each.ok and not each.copy_bandwidth and catalogue.workload_module(each.workload).bytes_moved(each.size):
+            unjudged.append(each)
+        if each.status == Status.REFUSED and known.status == Status.OK:
+            yield error(_of(each), f"cannot be true: {each.reason}", "Measure it again, with nothing else running.")
+            continue
+        if each.ok and (differ := list(_different(each, known.values, firsts.get(known.place[:4], ())))):
+            yield error(
+                _of(each),
+                f"asv's file and {runs.FILE} have different numbers: {', '.join(differ)}",
+                "One of them was edited: measure it again.",
+            )
+    if bare:
+        yield error(
+            "conditions",
+            f"{len(bare)} results do not say on which device and with which versions they were measured: {_some(bare)}",
+            "Measure with gpu-cookbook compare --save, or with asv in a clone that has this asv.conf.json.",
+        )
+    if unjudged:
+        yield note(
+            "ceilings",
+            f"what the device can do was not measured beside {len(unjudged)} results, so nobody knows whether they can"
+            f" be true: {_some(unjudged)}",
+            "gpu-cookbook compare --save measures both.",
+        )
+
+
+def _different(result: Result, values: Mapping[str, float], firsts: Sequence[float]) -> Iterator[str]:
+    """The metrics that asv's file and the result's line do not agree on. ``firsts``: of all lines of its recipe, since
+    the first result belongs to no size. A line from before there were values has none."""
+    for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if values else ():
+        value, other = result.value(metric), values.get(metric)
+        if value is None or other is None:
+            if value is not other:
+                yield metric
+        elif not math.isclose(value, other, rel_tol=EQUAL):
+            yield metric
+    first = result.value(Metric.FIRST)
+    if values and first is not None and not any(math.isclose(first, other, rel_tol=EQUAL) for other in firsts):
+        yield Metric.FIRST
+
+
+def _of(result: Result) -> str:
+    return f"{result.workload} {result.technique} {result.label}, {result.stored.commit[:8]}"
+
+
+def _some(results: Sequence[Result]) -> str:
+    names = list(dict.fromkeys(f"{each.workload} {each.technique}" for each in results))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _ends(shown: Sequence[Result]) -> Iterator[Finding]:
+    """How the measurements ended, and how quiet the machine was."""
+    for each in shown:
+        if each.wrong:
+            reason = each.reason or "no reason was stored"
+            yield note(_of(each), f"{each.status}: {reason}", "Say in the pull request what you know of it.")
+    known = [(each, metric) for each in shown if each.ok for metric in TIMED if each.value(metric) is not None]
+    doubtful = [f"{_of(each)} {metric}: {each.doubt(metric)}" for each, metric in known if each.doubt(metric)]
+    noisy = [each for each, metric in known if each.noisy(metric)]
+    advice = "Stop other work, and measure these again: compare --save -t TECHNIQUE."
+    for text in doubtful:
+        yield note("doubts", f"? {text}", advice)
+    if noisy:
+        yield note("noise", f"{len(noisy)} of {len(known)} times are noisy (~): {_some(noisy)}", advice)
+    unquiet = len(doubtful) + len(noisy)
+    if unquiet > UNQUIET * len(known) and len(known) >= FEW:
+        yield error(
+            "noise",
+            f"{unquiet} of {len(known)} times are noisy or doubtful; at most a quarter may be",
+            "Measure again on a machine that does nothing else.",
+        )
+
+
+def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
+    """What is missing of all that there is to measure, in each environment."""
+    for mine in grouped(shown, lambda each: each.environment):
+        there = {each.work: each for each in mine}
+        missing: dict[str, list[str]] = {}
+        at_all = {each.workload for each in mine}
+        measured = {(each.workload, each.size) for each in mine}
+        for workload in catalogue.workloads():
+            recipes = [each for each in catalogue.of_workload(workload) if each.environment == mine[0].environment]
+            if workload not in at_all:
+                if recipes:
+                    missing.setdefault("not measured at all", []).append(workload)
+                continue
+            for recipe in recipes:
+                # Without a GPU, compare takes the smaller sizes only: what no recipe was measured at is not missing.
+                sizes = [size for size in catalogue.workload_module(workload).SIZES if (workload, size) in measured]
+                lacking = [size for size in sizes if (workload, recipe.technique, size) not in there]
+                if lacking:
+                    label = catalogue.workload_module(workload).label
+                    where = "" if len(lacking) == len(sizes) else f" at {', '.join(map(label, lacking))}"
+                    missing.setdefault("not measured", []).append(f"{workload} {recipe.technique}{where}")
+        for why, names in missing.items():
+            more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+            yield note(
+                "completeness",
+                f"{why}: {', '.join(names[:6])}{more}",
+                "gpu-cookbook compare --save --resume measures what is missing.",
+            )
+        skipped = [each for each in mine if each.status == Status.SKIPPED]
+        for those in grouped(skipped, lambda each: each.reason):
+            reason = those[0].reason or "no reason was stored"
+            yield note("completeness", f"skipped, {_some(those)}: {reason}")
+        for workload in sorted(at_all):
+            ok = [each for each in mine if each.workload == workload and each.ok]
+            if bare := {each.size for each in ok} - {each.size for each in ok if each.is_numpy}:
+                yield note(
+                    "completeness",
+                    f"{workload} was not measured in NumPy at {_sizes(bare)}: there are no speedups",
+                    "gpu-cookbook compare --save --resume measures what is missing.",
+                )
+            if odd := {each.size for each in ok} - set(catalogue.workload_module(workload).SIZES):
+                yield note("completeness", f"{workload} was measured at sizes that are not published: {_sizes(odd)}")
+
+
+def _sizes(sizes: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(sizes, key=str)))
+
+
+# ---- Other files.
+
+
+def _scale(store: Store, folder: Path, base: str) -> Iterator[Finding]:
+    if not (folder / scaling.FILE).exists():
+        return
+    kept, complaints = scaling.kept_in(folder / scaling.FILE, store.root, folder.name)
+    for complaint in complaints:
+        yield _complaint(folder, complaint)
+    for run in kept:
+        yield from _commit(store, base, run.origin.commit, scaling.FILE)
+        for row in scaling.judged(run.rows):
+            if row.status in (Status.FAILED, Status.REFUSED):
+                what = f"{row.technique} on {row.on}: {row.status}: {row.reason}"
+                yield note(scaling.FILE, what, "Say in the pull request what you know of it.")
+
+
+def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
+    lines, complaints = door.read_lines(folder / LIMITS, "limits")
+    for complaint in complaints:
+        yield _complaint(folder, complaint)
+    for number, line in lines:
+        place = f"{LIMITS}, line {number}"
+        if line["machine"] != folder.name:
+            yield error(
+                place, f"belongs to {line['machine']}, not to {folder.name}", "Send the folder as it was written."
+            )
+        try:
+            changed_since(store.root, line["commit"])
+        except StoreError as fault:
+            yield _complaint(folder, f"{place}: {fault}")
+        yield from _commit(store, base, line["commit"], place)
+
+
+# ---- Machines that are alike.
+
+
+def _copied(results: Sequence[Result], others: Sequence[Result]) -> Iterator[Finding]:
+    """No two measurements agree in every digit."""
+    known: dict[Any, set[str]] = {}
+    for each in others:
+        for metric, timing in each.timings.items():
+            known.setdefault((*each.work, metric, timing.median), set()).add(each.stored.machine)
+    same = [
+        name
+        for each in results
+        for metric, timing in each.timings.items()
+        for name in known.get((*each.work, metric, timing.median), ())
+    ]
+    for name in sorted(set(same)):
+        if same.count(name) >= FEW:
+            yield error(
+                "plausibility",
+                f"{same.count(name)} times are those of {name} to the last digit",
+                "Send what was measured on this machine.",
+            )
+
+
+def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Finding]:
+    """How far the results are from those of the same code on the same kind of device: of other machines, and of this
+    machine's earlier commits. Where there are none, those of older code give a hint, but prove nothing."""
+    ok = [each for each in shown if each.ok]
+    mine = {(each.stored.machine, each.stored.commit) for each in ok}
+    others: dict[Any, list[Result]] = {}
+    for each in stored:
+        if each.ok and (each.stored.machine, each.stored.commit) not in mine:
+            others.setdefault((each.device, *each.work), []).append(each)
+    compared, far = 0, []
+    for each in ok:
+        alike = others.get((each.device, *each.work), [])
+        same = [other for other in alike if other.stored.commit == each.stored.commit or not other.stale | each.stale]
+        for name, value, values, most in _pairs(each, same or alike):
+            compared += bool(same)
+            ratio = value / median(values)
+            if not 1 / most <= ratio <= most:
+                far.append((each, name, ratio, most, bool(same)))
+    known = {device for device, *_ in others}
+    if unknown := sorted({each.device for each in ok if each.device} - known):
+        yield note(
+            "plausibility",
+            f"nothing else was measured on {' or '.join(unknown)}: there is nothing to compare it with",
+            "A reviewer compares its copy bandwidth with the data sheet.",
+        )
+    for each, name, ratio, most, same_code in sorted(far, key=lambda one: -abs(math.log(one[2]))):
+        where = f"on {each.device} elsewhere" + " by older code" * (not same_code)
+        yield note(
+            "plausibility",
+            f"{_of(each)}: {name} is {format.digits(ratio)} × that {where}; up to {format.digits(most)} × is usual",
+            "Measure it again, or say in the pull request why this machine differs.",
+        )
+    outside = sum(same_code for *_, same_code in far)
+    if outside > MANY * compared and compared >= FEW:
+        yield error(
+            "plausibility",
+            f"{outside} of {compared} numbers are far from those of the same code on the same device",
+            "Measure again on an idle machine at default clocks; if its clocks are not, say so in its name.",
+        )
+    elif compared:
+        yield note("plausibility", f"{compared - outside} of {compared} numbers are near those of machines alike")
+
+
+def _pairs(result: Result, alike: Sequence[Result]) -> Iterator[tuple[str, float, list[float], float]]:
+    """(name, value, values elsewhere, how far apart they may be) of all that two machines have in common."""
+    on_gpu = result.driver is not None
+    for metric, most in FAR.items():
+        values = [value for each in alike if (value := each.value(metric))]
+        if values and (value := result.value(metric)):
+            yield str(metric), value, values, most if on_gpu else FAR_ON_HOST
+    for name in ("copy_bandwidth", "cache_bandwidth", "arithmetic", "empty_kernel"):
+        values = [value for each in alike if (value := getattr(each, name))]
+        if values and (value := getattr(result, name)):
+            yield name.replace("_", " "), value, values, FAR_LIMITS if on_gpu else FAR_ON_HOST
+
+
+# ---- What a pull request touches.
+
+
+def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
+    """The machines' folders that differ from what they were where this branch left ``ref``, and findings about all else
+    that differs under benchmarks/results. StoreError if there is no such commit."""
+    commit = git(store.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    start = commit and git(store.root, "merge-base", commit, "HEAD")
+    if not start:
+        raise StoreError(f"'{plain(ref)}' is no commit with which this branch shares history: git fetch it first.")
+    changed = git(store.root, "-c", "core.quotePath=false", "diff", "--name-only", "--no-renames", "-z", start)
+    new = git(store.root, "ls-files", "--others", "--exclude-standard", "-z", "--", "benchmarks/results")
+    names = sorted({*changed.split("\0"), *new.split("\0")} - {""})
+    results = [name.removeprefix("benchmarks/results/") for name in names if name.startswith("benchmarks/results/")]
+    machines = sorted({name.partition("/")[0] for name in results if "/" in name})
+    found = []
+    for machine in machines:
+        if not os.path.lexists(store.folder / machine):
+            found.append(error(machine, "was removed", "Leave stored results as they are, or say why they must go."))
+    kinds = {scaling.FILE: scaling.KIND, LIMITS: "limits"}
+    for name in (name for name in results if "/" not in name):
+        path = store.folder / name
+        if path.is_symlink() or name not in (*kinds, "benchmarks.json"):
+            found.append(error(name, "is not a file of results", "Remove it."))
+        elif name in kinds:
+            found += [error(name, each, "Restore the line.") for each in door.read_lines(path, kinds[name])[1]]
+            advice = f"git checkout {ref} -- benchmarks/results/{name}"
+            found.append(note(name, "has changed, but a machine's lines belong into its own folder", advice))
+        else:
+            advice = f"git checkout {ref} -- benchmarks/results/{name}"
+            found.append(note(name, "has changed: asv writes it, and it belongs to no machine", advice))
+    if len(machines) > 1:
+        found.append(note("machines", f"{len(machines)} at once: {', '.join(machines)}", "Send one at a time."))
+    if machines and (code := sorted({name for name in names if name.partition("/")[0] in CODE})):
+        found.append(
+            note(code[0], "has changed as well: results belong to a commit that is there already", "Send it by itself.")
+        )
+    return [store.folder / machine for machine in machines if os.path.lexists(store.folder / machine)], found
+
+
+def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list[Verdict]:
+    """The verdicts on these folders, and on what differs since the commit ``since``."""
+    verdicts = []
+    if since is not None:
+        changed, found = touched(store, since)
+        folders = [*folders, *changed]
+        if found:
+            verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found))]
+    return [*verdicts, *(verify(store, folder, since or "HEAD") for folder in folders)]
+
+
+def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """The verdicts as plain data."""
+    return [
+        {
+            "folder": each.name,
+            "summary": each.summary,
+            "accepted": not each.errors,
+            "findings": [
+                {
+                    "severity": "error" if one.grave else "note",
+                    "place": one.place,
+                    "finding": one.what,
+                    "advice": one.advice,
+                }
+                for one in each.findings
+            ],
+        }
+        for each in verdicts
+    ]

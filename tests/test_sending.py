@@ -1,0 +1,594 @@
+"""Results go from one clone to another in a folder that gives nobody away, and ``verify`` finds whatever is wrong with
+one that a stranger sent."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import git, invoked
+from scaling import keep, row
+from test_door import OBEYED, SEVERAL, dumped, mutants
+from test_hostile import HOSTILE
+from test_site import cloned
+from test_store import add, commit_later
+
+from gpu_cookbook import catalogue, cli, doctor, machine
+from gpu_cookbook.doctor import facts
+from gpu_cookbook.render import tables
+from gpu_cookbook.render.verdict import Shown
+from gpu_cookbook.results import FirstResult, Metric, Timing
+from gpu_cookbook.store import asv_files, commits, door, private, runs, scaling, sending, sent, verifying
+
+ROOT = Path(__file__).parents[1]
+MACHINE = "nvidia-rtx-4090"
+GPU = machine.Gpu(0, "NVIDIA RTX 4090", 24 * 2**30, (8, 9))
+FACTS = facts.Facts(
+    processor="AMD Ryzen, 16 cores",
+    executable="/home/ada/.venv/bin/python",
+    frameworks=facts.FRAMEWORKS[:1],
+    packages={"numpy": "2.4.6"},
+    nvidia=machine.Nvidia("580.1", (13, 0), (GPU,)),
+    probes={"NumPy": facts.Probe()},
+    nvccs=(facts.Nvcc("/home/ada/cuda/bin/nvcc", "13.0.1", True),),
+)
+
+
+def gather():
+    return FACTS, doctor.judge(FACTS)
+
+
+def fill(name="mine"):
+    """Results as 'compare --save' stores them."""
+    writer = asv_files.Writer(asv_files.Store(), name)
+    for technique in ("numpy", "torch", "dask"):
+        for size in (40_000, 1_000_000):
+            first = FirstResult(0.25) if size == 40_000 else None
+            add(writer, technique, size, median=size * 4e-10, first=first, error=0.0, peak_memory=1e9)
+    return writer
+
+
+def prepare(clone, contributor="Ada"):
+    store = asv_files.Store()
+    sending.send(store, "mine", MACHINE, clone / "sent", contributor, gather)
+    return clone / "sent" / MACHINE
+
+
+def findings(folder, base="HEAD", source="mine"):
+    return verifying.verify(asv_files.Store(), folder, base, source).findings
+
+
+def errors(folder, **arguments):
+    return [f"{each.place}: {each.what}" for each in findings(folder, **arguments) if each.grave]
+
+
+def notes(folder):
+    return [f"{each.place}: {each.what}" for each in findings(folder) if not each.grave]
+
+
+@pytest.fixture(scope="session")
+def filled(repository, tmp_path_factory):
+    """A clone with results of the machine "mine", and a folder of them that can be accepted."""
+    root = tmp_path_factory.mktemp("filled")
+    shutil.copytree(repository, root, dirs_exist_ok=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(root)
+        patched.setenv("HOME", str(root))
+        fill()
+        assert errors(prepare(root)) == []
+    return root
+
+
+@pytest.fixture
+def folder(clone, filled):
+    """That folder, in a clone with the same results. Both have the same commit."""
+    shutil.copytree(filled / "benchmarks/results", clone / "benchmarks/results")
+    shutil.copytree(filled / "sent", clone / "sent")
+    return clone / "sent" / MACHINE
+
+
+# ---- Sending.
+
+
+def test_what_is_sent_is_what_was_stored_and_needs_only_to_be_copied(clone, folder):
+    assert {path.name for path in folder.iterdir()} == {
+        *("machine.json", "runs.jsonl", "sent.jsonl", f"{git(clone, 'rev-parse', 'HEAD')[:8]}-{environment()}.json")
+    }
+    shutil.rmtree(clone / "benchmarks/results/mine")
+    shutil.copytree(folder, clone / "benchmarks/results" / MACHINE)
+    results, complaints = asv_files.Store().load()
+    assert complaints == [] and len(results) == 6
+    assert {(each.stored.machine, each.stored.contributor) for each in results} == {(MACHINE, "Ada")}
+    assert results[0].device == "AMD EPYC, 2 cores"
+    assert errors(clone / "benchmarks/results" / MACHINE) == []
+
+
+def environment():
+    return asv_files.existing(".".join(machine.python_version().split()[1].split(".")[:2]))
+
+
+def test_what_is_known_of_the_computer_goes_along(clone, folder):
+    (line,) = sent.lines(folder)[0]
+    assert line["schema"] == sent.SCHEMA and line["commit"] == git(clone, "rev-parse", "HEAD")
+    assert line["facts"]["gpus"] == [{"name": GPU.name, "memory_bytes": GPU.memory_bytes, "compute_capability": "8.9"}]
+    assert line["facts"]["driver"] == "580.1"
+    assert {"group": "Frameworks", "name": "NumPy", "value": "2.4.6", "status": "ok"} in line["doctor"]
+    names = [each.split("==")[0] for each in line["packages"]]
+    assert {"numpy", "asv", "numba"} <= {*names} and not {"pytest", "gpu-cookbook"} & {*names}
+    assert "ada/" not in (folder / sent.FILE).read_text()
+
+
+PRIVATE = (
+    "cannot open /home/ada/x/lib.so: no",
+    "/home/ada",
+    "see file:///srv/secret",
+    r"C:\Users\ada\x.py, line 1",
+    "~/x and ../y",
+    "ada@box.example.org said",
+    "connect to 10.0.0.7 failed",
+    "tcp://192.168.1.4:8786",
+    "fe80::1ff:fe23:4567:890a",
+    "52:54:00:ab:cd:ef",
+    "GPU-12345678-1234-1234-1234-123456789012",
+    "serial number 0324518012345",
+    "on node7.cluster.lan",
+    "ip-10-0-0-12",
+)
+HARMLESS = (
+    "48 GB/s is more than this device can do",
+    "needs an NVIDIA GPU, and none is found here",
+    'no OpenCL driver found: pip install "pyopencl[pocl]"',
+    "std::abs at 12:34:56, 1/2 and/or (a)/b",
+    "see https://docs.cupy.dev/en/stable/install.html",
+    "tcp://127.0.0.1:8786 and ::1",
+    "AMD Ryzen Threadripper PRO 7995WX 96-Cores, 64 cores",
+    "Linux 6.18.44-fc-v595",
+)
+
+
+def test_private_texts_are_found_and_taken_out():
+    for text in PRIVATE:
+        assert list(private.found(text)), text
+        assert not list(private.found(private.scrubbed(text))), text
+        assert not any(word in private.scrubbed(text) for word in ("ada", "10.0.0", "secret", "0324518012345")), text
+    assert private.scrubbed(PRIVATE[0]) == "cannot open …/lib.so: no"
+    for text in HARMLESS:
+        assert private.scrubbed(text) == text and not list(private.found(text))
+    assert not list(private.found("nvidia-cublas 13.1.0.3", "versions"))
+    assert private.scrubbed("made by Ada on adabox", "reason", own=("ada", "adabox")) == "made by … on …"
+    assert private.scrubbed("AMD EPYC, 2 cores", "device", own=("amd",)) == "AMD EPYC, 2 cores"
+
+
+def test_nothing_private_is_sent_and_all_of_it_is_found(clone, folder):
+    writer = asv_files.Writer(asv_files.Store(), "mine")
+    techniques = [each.technique for each in catalogue.of_workload("multiply")][-len(PRIVATE) :]
+    for technique, text in zip(techniques, PRIVATE, strict=True):
+        add(writer, technique, 40_000, "failed", text)
+    made = prepare(clone)
+    assert errors(made) == []
+    shutil.copyfile(clone / "benchmarks/results/mine" / runs.FILE, made / runs.FILE)
+    found = [each for each in errors(made) if each.startswith(runs.FILE)]
+    assert len(found) == verifying.MOST_ALIKE + 1 and "has a path: /home/ada/x/lib.so" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing",), "No results are stored for 'nothing'. Stored machines: mine."),
+        (("../mine",), "'../mine' is no name of a machine"),
+        (("mine", "--as", "../x"), "'../x' is no name of a machine"),
+        (("mine", "--as", "my box"), "'my box' is no name of a machine"),
+        (("mine", "--as", "adas-box"), "is the name of your computer"),
+        (("mine", "--from", ""), "--from takes a name or a handle"),
+        (("mine", "--from", "a\nb"), "--from takes a name or a handle"),
+        (("mine", "--from", "x" * 101), "--from takes a name or a handle"),
+        (("mine", "--from", "\x1b[31m"), "--from takes a name or a handle"),
+        (("mine", "--from", "ada@example.org"), "an address"),
+    ],
+)
+def test_what_cannot_be_sent_says_what_to_do(clone, folder, monkeypatch, arguments, words):
+    monkeypatch.setattr(private, "own_names", lambda: ("/home/ada", "adas-box"))
+    _, err = invoked("send", *arguments, code=2)
+    assert words in err and not OBEYED.search(err)
+    assert not (clone / "build").exists()
+
+
+def test_a_file_that_asv_wrote_without_the_plugin_is_refused_with_what_to_do(clone, folder):
+    rename_environment(clone / "benchmarks/results/mine", "existing-py_home_ada_.venv_bin_python", "/home/ada/python")
+    with pytest.raises(commits.StoreError, match="path of a Python in the name of its environment.*Delete the file"):
+        prepare(clone)
+
+
+def rename_environment(folder, name, python):
+    (path,) = folder.glob("*-existing*.json")
+    data = json.loads(path.read_text())
+    data |= {"env_name": name, "python": python, "params": data["params"] | {"python": python}}
+    path.rename(path.with_name(f"{path.name[:8]}-{name}.json")).write_text(json.dumps(data))
+
+
+def test_a_folder_of_somebody_else_is_not_replaced(clone, folder):
+    prepare(clone)  # its own is
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(commits.StoreError, match=r"has files of others, such as thesis\.tex"):
+        prepare(clone)
+    assert (folder / "thesis.tex").exists()
+
+
+def test_rows_of_scale_and_limits_go_along_and_are_shown_from_there(clone, folder):
+    results = clone / "benchmarks/results"
+    keep(results, "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
+    keep(results, "other", [row(workers=3)], git(clone, "rev-parse", "HEAD"))
+    limits = {"device": "d", "driver": "1", "date": "2026-11-21", "commit": git(clone, "rev-parse", "HEAD"), "rows": []}
+    (results / "limits.jsonl").write_text("".join(json.dumps(limits | {"machine": m}) + "\n" for m in ("mine", "o")))
+    made = prepare(clone)
+    assert errors(made) == []
+    assert [line["machine"] for _, line in door.read_lines(made / "limits.jsonl", "limits")[0]] == [MACHINE]
+    (results / scaling.FILE).unlink()
+    shutil.copytree(made, results / MACHINE)
+    rows, complaints = scaling.kept_of(results, MACHINE)
+    assert {each.workers for each in rows} == {1, 2} and complaints == []
+    assert {each.origin.contributor for each in rows} == {"Ada"}
+
+
+def test_lines_that_are_in_both_places_count_once(clone, folder):
+    results = clone / "benchmarks/results"
+    keep(results, MACHINE, [row()], git(clone, "rev-parse", "HEAD"))
+    (results / MACHINE).mkdir()
+    shutil.copy(results / scaling.FILE, results / MACHINE)
+    assert len(scaling.kept(results)[0]) == 1
+    shutil.move(results / MACHINE, results / "x")
+    _, (complaint,) = scaling.kept(results)
+    assert complaint.endswith(f"belongs to {MACHINE}, not to x")
+
+
+# ---- Verifying: one fault at a time.
+
+
+def edit(path, change):
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def edit_lines(path, change):
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        change(line)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def results_file(folder):
+    (path,) = (path for path in folder.glob("*.json") if path.name != "machine.json")
+    return path
+
+
+def test_each_fault_is_named_and_keeps_the_folder_out(folder):
+    good = folder.with_name("good")
+    folder.rename(good)
+
+    def fault(words, *changes):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(good, folder)
+        for change in changes:
+            change()
+        assert any(words in each for each in errors(folder)), (words, errors(folder))
+
+    def of_lines(**changes):
+        return lambda: edit_lines(folder / runs.FILE, lambda line: line.update(changes))
+
+    def of_sent(**changes):
+        return lambda: edit_lines(folder / sent.FILE, lambda line: line.update(changes))
+
+    def first_time(data, value):
+        data["results"]["workloads.multiply.time_transfer"][0] = [
+            each if each != each or each is None else value
+            for each in data["results"]["workloads.multiply.time_transfer"][0]
+        ]
+
+    fault("machine.json: is missing", lambda: (folder / "machine.json").unlink())
+    fault("sent.jsonl: is missing", lambda: (folder / sent.FILE).unlink())
+    fault("results: there are none", lambda: results_file(folder).unlink())
+    fault("belongs to the machine x", lambda: edit(folder / "machine.json", lambda d: d.update(machine="x")))
+    fault("its environment is named existing-py_home_ada_python", lambda: rename_environment(
+        folder, "existing-py_home_ada_python", "3.12"))  # fmt: skip
+    fault("its Python /usr/bin/python", lambda: rename_environment(folder, "existing-py3.12", "/usr/bin/python"))
+    fault("asv would not find it", lambda: results_file(folder).rename(folder / "12345678-existing-py3.12.json"))
+    fault("6 results do not say on which device", lambda: (folder / runs.FILE).unlink())
+    fault("sent.jsonl, line 1: ['schema']", of_sent(schema=2))
+    fault("sent.jsonl, line 1: ['packages'][0]", of_sent(packages=["numpy @ file:///home/ada/numpy"]))
+    fault("sent.jsonl, line 1: has an address", of_sent(contributor="ada@example.org"))
+    fault("runs.jsonl, line 1: has a serial number", of_lines(clock="GPU-12345678-1234-1234-1234-123456789012"))
+    fault("belongs to a commit that this repository does not have", lambda: edit(
+        results_file(folder), lambda d: d.update(commit_hash="f" * 40)))  # fmt: skip
+    fault("asv would order it wrongly", lambda: edit(results_file(folder), lambda d: d.update(date=1)))
+    fault("which is to come", of_lines(date="2999-01-01"))
+    fault("before there was that commit", of_lines(date="1999-01-01"))
+    fault("different numbers: resident", of_lines(values={"resident": 2e-5}))
+    fault(": cannot be true: ", of_lines(cache_bandwidth_gb_per_s=1.0, copy_bandwidth_gb_per_s=1.0))
+    fault("does not enclose the median", lambda: edit(results_file(folder), lambda d: first_time(d, 1e-9)))
+
+
+def test_a_commit_that_only_the_sender_has_is_named(clone, folder):
+    base = git(clone, "rev-parse", "HEAD")
+    git(clone, "switch", "--quiet", "--orphan", "elsewhere")
+    git(clone, "checkout", "--quiet", base, "--", ".")
+    git(clone, "commit", "--quiet", "--message=other")
+    assert any("is not part of HEAD's history" in each for each in errors(folder))
+    assert errors(folder, base=base) == []
+
+
+def test_a_recipe_that_its_commit_does_not_have_is_named(clone, folder):
+    before = git(clone, "rev-parse", "HEAD")
+    path = clone / "recipes/multiply/with_torch.py"
+    text = path.read_text()
+    path.unlink()
+    git(clone, "commit", "--quiet", "--all", "--message=without")
+    after = git(clone, "rev-parse", "HEAD")
+    path.write_text(text)
+    results_file(folder).rename(folder / results_file(folder).name.replace(before[:8], after[:8]))
+    for file in folder.iterdir():  # as if it had been measured all the same
+        file.write_text(file.read_text().replace(before, after))
+    (found,) = (each for each in errors(folder) if "does not have" in each)
+    assert f"has results of recipes/multiply/with_torch.py, which its commit, {after[:8]}, does not have" in found
+
+
+def test_a_folder_of_many_faults_names_the_first_ones_and_their_number(folder):
+    with (folder / runs.FILE).open("a") as file:
+        file.write("{}\n" * 1_000)
+    found = errors(folder)
+    assert len(found) == verifying.MOST_ALIKE + 1
+    assert found[-1] == "runs.jsonl: and 990 more like these"
+
+
+def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
+    writer = asv_files.Writer(asv_files.Store(), "mine", resume=True)
+    add(writer, "joblib", 40_000, "failed", "3 of 4 elements are wrong")
+    add(writer, "cupy", 40_000, "skipped", "needs an NVIDIA GPU")
+    add(writer, "ray", 40_000, doubts={Metric.RESIDENT: "another program ran"}, timings={
+        Metric.RESIDENT: Timing.of([1e-5, 1e-5, 3e-5, 4e-5])})  # fmt: skip
+    (clone / "recipes/multiply/with_dask.py").write_text("# other\n")
+    commits.changed_since.cache_clear()
+    made = prepare(clone)
+    assert errors(made) == []
+    found = "\n".join(notes(made))
+    commit = git(clone, "rev-parse", "HEAD")[:8]
+    for words in (
+        f"multiply joblib 40,000, {commit}: failed: 3 of 4 elements are wrong",
+        "completeness: not measured at all: increment",
+        "not measured: multiply cupy at 1,000,000",
+        "skipped, multiply cupy: needs an NVIDIA GPU",
+        f"doubts: ? multiply ray 40,000, {commit} resident: another program ran",
+        "noise: 1 of 13 times are noisy (~): multiply ray",
+        "staleness: 2 of 9 results that are shown are of code that has changed since: multiply dask",
+        "plausibility: nothing else was measured on AMD EPYC, 2 cores",
+    ):
+        assert words in found, (words, found)
+
+
+def test_a_machine_that_was_busy_is_not_accepted(clone):
+    writer = fill()
+    noisy = {Metric.RESIDENT: Timing.of([1e-5, 1e-5, 3e-5, 4e-5])}
+    for technique in ("ray", "joblib", "pyopencl"):
+        for size in (40_000, 1_000_000):
+            add(writer, technique, size, timings=noisy if size == 40_000 else {Metric.RESIDENT: Timing.of(
+                [4e-4, 4e-4, 9e-4, 9e-4])})  # fmt: skip
+    assert any("times are noisy or doubtful; at most a quarter may be" in each for each in errors(prepare(clone)))
+
+
+# ---- Beside machines that are alike.
+
+
+def another(name, factor):
+    writer = asv_files.Writer(asv_files.Store(), name)
+    for technique in ("numpy", "torch", "dask"):
+        for size in (40_000, 1_000_000):
+            add(writer, technique, size, median=size * 4e-10 * factor, error=0.0, peak_memory=1e9)
+
+
+def test_a_machine_like_others_is_near_them_and_one_that_is_not_is_named(clone, folder):
+    another("near", 1.5)
+    assert any("18 of 18" in each or "numbers are near those of machines alike" in each for each in notes(folder))
+    assert errors(folder) == []
+    shutil.rmtree(clone / "benchmarks/results/near")
+    another("far", 10)
+    (found,) = errors(folder)
+    assert "are far from those of the same code on the same device" in found
+    assert any("resident is 0.100 × that on AMD EPYC, 2 cores elsewhere" in each for each in notes(folder))
+
+
+def test_what_was_copied_from_another_machine_is_named(clone, folder):
+    results = clone / "benchmarks/results"
+    assert errors(folder, source=None) == ["plausibility: 12 times are those of mine to the last digit"]
+    shutil.rmtree(results / "mine")
+    assert errors(folder, source=None) == []
+
+
+# ---- Verifying: folders made to harm.
+
+
+def test_what_is_no_plain_file_is_named_and_nothing_is_read(folder, monkeypatch):
+    monkeypatch.setattr(door, "_content", lambda path: pytest.fail("something was read"))
+    (folder / "12345678-x.json").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "87654321-x.json")
+    (folder / "12121212-x.json").mkdir()
+    (folder / "a\x1b[31m.txt").write_text("x")
+    (folder / ".git").mkdir()
+    with (folder / "runs.jsonl").open("ab") as file:
+        file.truncate(door.MOST_BYTES + 1)
+    found = "\n".join(errors(folder))
+    for words in ("json: is a link", "87654321-x.json: is no regular file", "12121212-x.json: is a folder"):
+        assert words in found
+    assert "a\\x1b[31m.txt: is not a file of results" in found and ".git: is a folder" in found
+    assert "runs.jsonl: is larger than 8 MiB" in found
+
+
+def test_too_many_files_and_too_large_a_folder_are_named(folder, monkeypatch):
+    monkeypatch.setattr(verifying, "MOST_FILES", 3)
+    monkeypatch.setattr(verifying, "MOST_TOTAL", 1000)
+    words = [each.partition(": ")[2] for each in errors(folder)]
+    assert words == ["has more than 3 files", "is larger than 0 MiB"]
+
+
+def test_a_link_to_a_folder_is_none(clone, folder):
+    (clone / "link").symlink_to(folder)
+    (found,) = errors(clone / "link")
+    assert found.endswith("is not a folder")
+
+
+@pytest.mark.parametrize("few", [5, pytest.param(SEVERAL // 4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["results", "machine.json", runs.FILE, sent.FILE, scaling.FILE])
+def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, few):
+    keep(clone / "benchmarks/results", "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
+    made = prepare(clone)
+    path = results_file(made) if name == "results" else made / name
+    first, *others = path.read_text().splitlines()
+    out = cli.console()
+    refused = 0
+    for at, value, changed in mutants(json.loads(first), few):
+        path.write_text("\n".join([dumped(changed), *others]) + "\n")
+        verdict = verifying.verify(asv_files.Store(), made, source="mine")
+        with out.capture() as captured:
+            out.print(Shown(verdict))
+        assert not OBEYED.search(captured.get().replace("\n", "")), (at, value)
+        refused += bool(verdict.errors)
+    assert refused
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5_000, b"null", b"NaN", b"[NaN, 1e999]"])
+@pytest.mark.parametrize("name", ["machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "12345678-x.json"])
+def test_any_content_of_any_file_is_an_error_in_words(folder, name, content):
+    (folder / name).write_bytes(content or b"\x00")
+    assert any(each.startswith(name) for each in errors(folder)), errors(folder)
+
+
+def test_no_text_of_a_folder_is_obeyed(folder):
+    first = json.loads((folder / runs.FILE).read_text().splitlines()[0])
+    techniques = [each.technique for each in catalogue.of_workload("multiply")]
+    for technique, value in zip(techniques, HOSTILE[:-1], strict=False):
+        made = first | {"technique": technique, "status": "failed", "reason": value, "environment": "a/home/x"}
+        with (folder / runs.FILE).open("a") as file:
+            file.write(json.dumps(made) + "\n" + json.dumps(made | {value: value, "status": value}) + "\n")
+        edit_lines(folder / sent.FILE, lambda line, value=value: line["doctor"].append(
+            {"group": "x", "name": value[:99], "value": value[:99], "status": "broken"}))  # fmt: skip
+        edit(folder / "machine.json", lambda data, value=value: data.update({"os": value, value[:50]: value}))
+    for more in ((), ("--json",)):
+        out, err = invoked("verify", str(folder), *more, code=1)
+        assert not OBEYED.search(out.replace("\n", "")) and not err
+
+
+def test_a_sender_s_name_is_escaped_wherever_it_is_shown(folder):
+    for value in ("<script>alert(1)</script>", "[x](javascript:1)", "=HYPERLINK(1)", "[bold red]a[/]", "| a |"):
+        edit_lines(folder / sent.FILE, lambda line, value=value: line.update(contributor=value))
+        results, complaints = asv_files.Store().load(folder)
+        assert complaints == []
+        page = cli.table_text(tables.measured(results), cli.TableFormat.html)
+        assert "sent by" in page and "<script" not in page and 'href="javascript' not in page
+        assert value in cli.table_text(tables.measured(results), cli.TableFormat.table).replace("\n", " ")
+
+
+# ---- The commands.
+
+
+def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone, folder, monkeypatch):
+    monkeypatch.setattr(facts, "gather", lambda: FACTS)
+    out, _ = invoked("send", "mine", "--as", MACHINE, "--from", "Ada")
+    assert f"In build/send/{MACHINE}, of which nothing was sent anywhere:" in out
+    assert f"git add benchmarks/results/{MACHINE} && git commit" in out
+    shutil.rmtree(clone / "benchmarks/results/mine")
+    out, _ = invoked("verify", f"build/send/{MACHINE}")
+    assert "sent by Ada" in out and "it can be accepted" in out
+    out, _ = invoked("verify", f"build/send/{MACHINE}", "--json")
+    (verdict,) = json.loads(out)
+    assert verdict["accepted"] and {each["severity"] for each in verdict["findings"]} == {"note"}
+    (clone / "build/send" / MACHINE / "x").write_text("")
+    out, _ = invoked("verify", f"build/send/{MACHINE}", code=1)
+    assert "error  x: is not a file of results" in out and "1 error, 0 notes: it cannot be accepted as it is" in out
+
+
+def test_verify_says_what_it_needs(clone):
+    _, err = invoked("verify", code=2)
+    assert "gpu-cookbook verify --since origin/main" in err
+    _, err = invoked("verify", "nowhere\x1b", code=2)
+    assert "There is no folder nowhere\\x1b" in err
+    for name in ("nowhere", "--all", "-x"):
+        _, err = invoked("verify", f"--since={name}", code=2)
+        assert f"'{name}' is no commit with which this branch shares history" in err
+
+
+def test_a_pull_request_is_verified_by_what_it_touches(clone, folder):
+    git(clone, "branch", "base")
+    results = clone / "benchmarks/results"
+    shutil.rmtree(results)
+    out, _ = invoked("verify", "--since", "base")
+    assert out == "No results differ since base.\n"
+    shutil.copytree(folder, results / MACHINE)
+    out, _ = invoked("verify", "--since", "base")
+    assert f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out
+    git(clone, "add", "benchmarks")
+    git(clone, "commit", "--quiet", "--message=results")
+    keep(results, "m", [row()], git(clone, "rev-parse", "HEAD"))
+    (results / "x.sh").write_text("x")
+    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    out, _ = invoked("verify", "--since", "base", code=1)
+    assert "x.sh: is not a file of results" in out
+    assert "a machine's lines belong into its own folder" in out
+    assert "recipes/multiply/with_numpy.py: has changed as well" in out
+
+
+def test_results_of_a_pull_request_s_own_code_are_not_accepted(clone):
+    git(clone, "branch", "base")
+    commit_later(clone)
+    fill(MACHINE)
+    out, _ = invoked("verify", "--since", "base", code=1)
+    assert "is not part of base's history" in out
+
+
+def test_a_stored_machine_that_is_removed_is_named(clone, folder):
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message=results")
+    git(clone, "branch", "base")
+    shutil.rmtree(clone / "benchmarks/results/mine")
+    out, _ = invoked("verify", "--since", "base", code=1)
+    assert "mine: was removed" in out
+
+
+@pytest.mark.slow
+def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
+    """Of those that are committed: what is asked of strangers is asked of these."""
+    git(tmp_path, "clone", "--quiet", ROOT, "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    store = asv_files.Store()
+    machines = [path.parent for path in store.folder.glob("*/machine.json")]
+    assert machines
+    for each in machines:
+        assert [one for one in verifying.verify(store, each).findings if one.grave] == []
+
+
+@pytest.mark.slow
+def test_the_site_shows_a_machine_that_came_in_without_any_edit(tmp_path, monkeypatch):
+    root = cloned(tmp_path / "clone")
+    monkeypatch.chdir(root)
+    # The tool that runs is that of ROOT, which is the same but for what is not committed there.
+    monkeypatch.setattr(asv_files.Writer, "_refuse_another_installation", lambda self: None)
+    writer = asv_files.Writer(asv_files.Store(), "mine")
+    for technique in ("numpy", "cupy"):
+        gpu = {"device": GPU.name, "driver": "580.1", "cuda": "13.0"} if technique == "cupy" else {}
+        monkeypatch.setattr(runs.machine, "is_gpu", lambda device: False)
+        add(writer, technique, 40_000, error=0.0, **gpu)
+    keep(root / "benchmarks/results", "mine", [row(), row(workers=2)], git(root, "rev-parse", "HEAD"))
+    made = prepare(root, "Ada <b>")
+    git(root, "checkout", "--quiet", "--", ".")
+    shutil.rmtree(root / "benchmarks/results/mine")
+    shutil.copytree(made, root / "benchmarks/results" / MACHINE)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", "built"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (root / f"built/machines/{MACHINE}.html").read_text()
+    assert "These results were sent by Ada &lt;b&gt;." in page and GPU.name in page
+    assert "<h2>From one core to every GPU" in page
+    for name in ("compare", "recipes/multiply"):
+        assert f"machines/{MACHINE}.html" in (root / f"built/{name}.html").read_text()
+    assert "sent by Ada &lt;b&gt;" in (root / "built/compare.html").read_text()
