@@ -32,7 +32,8 @@ from gpu_cookbook.run.precision import workload_for
 ROOT = Path(__file__).parents[1]
 # What the timed metrics mean: that of this clone, as its results are compared with those of other commits.
 VERSION = re.search(r'^VERSION = "(.*)"', (ROOT / "gpu_cookbook/run/measure.py").read_text("utf-8"), re.MULTILINE)[1]
-SCRATCH = "GPU_COOKBOOK_ASV"  # the variable that names a folder of this run of asv: gpu_cookbook/store/asv_plugin.py
+OMIT = "this suite takes its samples itself: omit --attribute rounds, repeat, number and warmup_time"
+SCRATCH = "GPU_COOKBOOK_ASV"  # names the folder of this run of asv: gpu_cookbook/store/asv_plugin.py sets it
 
 
 class Replay:
@@ -46,6 +47,8 @@ class Replay:
         return self.now
 
     def step(self):
+        if self.played == len(self.samples):
+            raise RuntimeError(OMIT)
         self.now += self.samples[self.played]
         self.played += 1
 
@@ -66,19 +69,27 @@ def _recipe(workload, technique):
     return recipe
 
 
+def _scratch():
+    """The folder of this run of asv, environment and commit; None without asv."""
+    if SCRATCH not in os.environ:
+        return None
+    # asv names its own environments to their processes, but no other one.
+    environment = os.environ.get("ASV_ENV_NAME", sys.executable.replace("/", "_"))
+    folder = Path(os.environ[SCRATCH], environment, os.environ.get("ASV_COMMIT", "installed"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @cache
 def _measured(workload, technique):
     """What ``compare`` finds of the recipe on this machine, as plain data: a list with one result per size."""
-    recipe = _recipe(workload, technique)
-    python = ".".join(map(str, sys.version_info[:2]))
-    place = (os.environ.get("ASV_ENV_NAME", f"py{python}"), os.environ.get("ASV_COMMIT", "installed"))
-    kept = SCRATCH in os.environ and Path(os.environ[SCRATCH], *place, f"{workload}-{technique}.json")
+    recipe, folder = _recipe(workload, technique), _scratch()
+    kept = folder and folder / f"{workload}-{technique}.json"
     if kept and kept.exists():
         return json.loads(kept.read_text("utf-8"))
     results = [asdict(each) for each in runner.run(recipe, "measure", catalogue.default_sizes(workload))]
     text = json.dumps(results)
     if kept:
-        kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(text, "utf-8")
     return json.loads(text)
 
@@ -95,6 +106,15 @@ def _result(workload, technique, size):
     raise NotImplementedError("too large for a machine without a GPU")
 
 
+def _refuse_again(name):
+    """RuntimeError if asv has had these samples in this run: it would take the same ones for more."""
+    if folder := _scratch():
+        try:
+            (folder / f"{name}.taken").touch(exist_ok=False)
+        except FileExistsError:
+            raise RuntimeError(OMIT) from None
+
+
 def _timed(workload, metric):
     """A benchmark with the times of a metric."""
 
@@ -109,6 +129,7 @@ def _timed(workload, metric):
             timing = _result(workload, technique, size)["timings"].get(metric)
             if timing is None:
                 raise NotImplementedError("does not apply")
+            _refuse_again(f"{workload}-{technique}-{size}-{metric}")
             CLOCK.samples = timing["samples"]
             time.repeat = len(CLOCK.samples)
         elif CLOCK.played == len(CLOCK.samples):  # asv is about to profile a call

@@ -69,9 +69,9 @@ def past(machine: str, workload: str | None = None) -> list[Result]:
 
 
 def commit_address(commit: str) -> str | None:
-    """The page of a commit, if asv's configuration knows where commits are shown."""
-    base = asv_files.Store().config.show_commit_url
-    return f"{base}{commit}" if base.startswith("http") else None
+    """The page of a commit, if the clone's remote is an address that has one."""
+    base = commits.web_address(asv_files.Store().root)
+    return f"{base}/commit/{commit}" if base else None
 
 
 def recipe_changed(before: Result, after: Result) -> bool:

@@ -856,7 +856,7 @@ def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
         total = sum(outcome.spent.values())
         phases = sorted(outcome.spent.items(), key=lambda each: -each[1])
         shares = ", ".join(f"{seconds / total:.0%} {phase}" for phase, seconds in phases)
-        print(f"{total:,.0f} s, {total / max(1, len(outcome.results)):.1f} s per result: {shares}", file=sys.stderr)
+        print(f"{total:,.0f} s, {total / max(1, outcome.measured):.1f} s per result: {shares}", file=sys.stderr)
     here = machine.environment()
     missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
     if counts[Status.FAILED] or counts[Status.REFUSED] or missed:

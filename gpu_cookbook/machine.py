@@ -199,13 +199,14 @@ def _packages_distributions() -> Mapping[str, list[str]]:
 
 @cache
 def instance() -> str | None:
-    """Twelve hexadecimal digits that tell this machine from others of its kind: of the hash of what its GPUs, or else
-    its system, are identified by. None if that is not known."""
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(gpu.index) for gpu in gpus()]
+    """Twelve hexadecimal digits that tell this machine from others of its kind: of the hash of what its first GPU, or
+    else its system, is identified by. None if that is not known."""
     path = Path("/etc/machine-id")
-    text = " ".join(_text(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles)
-    text = text or (path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else "")
-    return hashlib.sha256(text.encode()).hexdigest()[:12] if text else None
+    text = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+    if gpus():
+        text = _text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(gpus()[0].index)))
+    # With a word of ours in it, as systemd asks for, the hash is no use to anyone who knows the machine's number.
+    return hashlib.sha256(f"gpu-cookbook {text}".encode()).hexdigest()[:12] if text else None
 
 
 @cache

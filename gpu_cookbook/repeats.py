@@ -15,8 +15,8 @@ Kind = tuple[Metric, bool]  # a metric, on a GPU or not: what is pooled, since s
 
 @dataclass(frozen=True)
 class Spread:
-    """How the logarithms of a kind of metric are spread over ``units``: machines if several were measured, otherwise
-    the runs of one."""
+    """How the logarithms of a kind of metric are spread over ``units``, so many of each result on average: machines if
+    several were measured, otherwise the runs of one."""
 
     deviation: float
     units: int
@@ -33,28 +33,30 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
     """The spread of each kind of metric of which at least two units were measured, in results of one machine, commit
     and environment."""
     results = [each for each in results if each.ok]
-    machines = len({run.instance for each in results for runs in each.runs.values() for run in runs}) > 1
+    machines = len({run.instance for each in results for runs in each.runs.values() for run in runs} - {None}) > 1
     found = {}
     for metric in METRICS:
         for mine in grouped(results, on_gpu):
             every = [means for each in mine if len(means := logarithms(each.runs.get(metric, {}), machines)) > 1]
-            units = len({unit for means in every for unit in means})
-            if units > 1:
+            if every:
                 squares = sum(len(means) * statistics.pvariance(means.values()) for means in every)
                 freedom = sum(len(means) - 1 for means in every)
+                # Of most results, not of the one that was measured most often.
+                units = 1 + round(freedom / len(every))
                 found[metric, on_gpu(mine[0])] = Spread(math.sqrt(squares / freedom), units, machines)
     return found
 
 
 def on_gpu(result: Result) -> bool:
-    return result.place != "CPU"
+    return result.driver is not None  # OpenCL has devices that are CPUs
 
 
 def logarithms(runs: Mapping[Run, float], machines: bool) -> dict[str | None, float]:
-    """{unit: the mean logarithm of its values}."""
+    """{unit: the mean logarithm of its values}; of machines, those that can be told apart."""
     units: dict[str | None, list[float]] = {}
     for run, value in runs.items():
-        units.setdefault(run.instance if machines else run.started, []).append(math.log(value))
+        if not machines or run.instance:
+            units.setdefault(run.instance if machines else run.started, []).append(math.log(value))
     return {unit: statistics.fmean(values) for unit, values in units.items()}
 
 

@@ -500,10 +500,8 @@ def tied(one: Result, other: Result, metric: Metric) -> bool:
     If both were measured in at least three runs: whether 1 is in the 95 % interval of the mean ratio of their values in
     one run. What a run or a machine does to both cancels. Otherwise, whether the middle halves of their samples
     overlap."""
-    timed = one.timed_by(metric)
-    mine, others = one.runs.get(timed, {}), other.runs.get(timed, {})
-    ratios = [math.log(mine[run] / others[run]) for run in mine.keys() & others.keys()]
-    if len(ratios) >= ENOUGH_RUNS:
+    ratios = _ratios(one, other, metric)
+    if ratios:
         half = student(0.975, len(ratios) - 1) * stdev(ratios) / math.sqrt(len(ratios))
         return abs(fmean(ratios)) <= half
     # Not the intervals of the medians: after ten thousand calls in one process, they are narrower than the difference
@@ -523,11 +521,29 @@ def student(share: float, freedom: int) -> float:
     return float(stdtrit(freedom, share))
 
 
+def _ratios(one: Result, other: Result, metric: Metric) -> list[float]:
+    """The logarithms of the ratios of their values in each run that has both; none if these are too few."""
+    timed = one.timed_by(metric)
+    mine, others = one.runs.get(timed, {}), other.runs.get(timed, {})
+    ratios = [math.log(mine[run] / others[run]) for run in mine.keys() & others.keys()]
+    return ratios if len(ratios) >= ENOUGH_RUNS else []
+
+
 class Rank(enum.StrEnum):
     """The first of a lane at one size, or several that tie."""
 
     BEST = "best"
     TIE = "tie"
+
+
+def _best(lane: Sequence[Result], metric: Metric) -> Result:
+    """The first of a lane: that with the best value, unless another was better in the runs that both were measured in,
+    on average."""
+    best = min(lane, key=lambda each: each.order(metric))
+    for each in sorted(lane, key=lambda each: each.order(metric)):
+        if fmean(_ratios(each, best, metric) or (0,)) < 0:
+            best = each
+    return best
 
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
@@ -544,7 +560,7 @@ def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
             continue  # NumPy is only there for comparison: alone in its lane, it is not ranked
         if any(each.doubt(metric) for each in lane):
             continue
-        best = min(lane, key=lambda each: each.order(metric))
+        best = _best(lane, metric)
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]
         found |= dict.fromkeys(first, Rank.TIE if len(first) > 1 else Rank.BEST)
     return found

@@ -71,8 +71,21 @@ def test_machines_count_as_soon_as_there_are_two_and_runs_until_then():
     assert (wider.units, wider.machines) == (2, True) and wider.factor(2) > spread.factor(3)
 
 
+def test_a_result_that_was_measured_more_often_lends_the_others_nothing():
+    often = measured_in({run(k): 1e-5 * (1 + k / 100) for k in range(12)})
+    twice = [measured_in({run(0): 1e-5, run(1): 1.1e-5}, size=size) for size in range(2, 42)]
+    assert repeats.spreads(twice)[RESIDENT, False].units == repeats.spreads([often, *twice])[RESIDENT, False].units == 2
+
+
+def test_the_better_over_the_runs_is_the_best_even_if_it_lost_the_last():
+    one = measured_in({run(k): 1e-5 for k in range(10)})
+    other = measured_in({run(k): 0.95e-5 if k < 9 else 1.005e-5 for k in range(10)}, "torch")
+    assert one.value(RESIDENT) < other.value(RESIDENT)
+    assert ranks([one, other], RESIDENT) == {"torch": Rank.BEST}
+
+
 def test_kinds_are_apart_and_what_was_measured_once_says_nothing():
-    gpu = measured_in({run(0): 1e-6, run(1): 1.1e-6}, "cupy", device="NVIDIA H200")
+    gpu = measured_in({run(0): 1e-6, run(1): 1.1e-6}, "cupy", device="NVIDIA H200", driver="580")
     cpu = measured_in({run(0): 1e-6, run(1): 1.5e-6})
     once = measured_in({run(0): 1e-6}, size=2)
     spreads = repeats.spreads([gpu, cpu, once])
@@ -106,10 +119,17 @@ def test_each_run_is_stored_and_shown(clone):
     assert len(found.runs[Metric.TRANSFER]) == 2, "a doubtful value counts"
     assert found.value(RESIDENT) == pytest.approx(1.2e-5)
     out, _ = cookbook("tables", "multiply", "--machine", "m")
-    words = " ".join(out.split())
-    assert "To expect in another run on this machine, on the CPU: 95 % of the values within resident ×1.57" in words
+    assert "Another run on this machine: 95 % of the CPU's values within resident ×1.74" in " ".join(out.split())
     out, _ = cookbook("tables", "multiply", "--machine", "m", "--format", "csv")
     assert "next_low" in out.splitlines()[0]
+
+
+def test_an_upgrade_is_no_repetition(clone):
+    writer = store.Writer(store.Store(), "m")
+    for number, version in enumerate(("1.0", "2.0", "2.0")):
+        each = result("numpy", 40_000, median=1e-5 * (number + 1), versions=f"numpy {version}")
+        writer.add(recipe("numpy"), each, run(number))
+    assert [*stored()["multiply", "numpy", 40_000].runs[RESIDENT].values()] == pytest.approx([2e-5, 3e-5])
 
 
 def test_a_run_is_completed_or_repeated_not_both(clone):

@@ -9,7 +9,7 @@ import pytest
 from conftest import git
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.store.asv_plugin import web_address
+from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
 ASV = Path(sys.executable).with_name("asv")
@@ -71,6 +71,12 @@ assert len(measured) == 1
 """,
     )
     assert code == 0, said
+
+
+def test_the_same_samples_are_not_given_twice_in_a_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPU_COOKBOOK_ASV", str(tmp_path))
+    code, said = run(MULTIPLY, "workloads._refuse_again('a'); workloads._refuse_again('a')")
+    assert code == 1 and "omit --attribute rounds" in said
 
 
 @pytest.mark.slow
@@ -138,13 +144,17 @@ def test_parameters_are_those_of_the_clone_whatever_is_installed():
         ("https://example.org/some/cookbook.git", "https://example.org/some/cookbook"),
         ("git@example.org:some/cookbook.git", "https://example.org/some/cookbook"),
         ("ssh://git@example.org/some/cookbook", "https://example.org/some/cookbook"),
+        ("ssh://git@example.org:2222/some/cookbook", "https://example.org/some/cookbook"),
         ("https://user:secret@example.org/some/cookbook", None),
         ("/home/someone/cookbook", None),
         ("", None),
     ],
 )
-def test_links_lead_to_the_remote_or_nowhere(remote, address):
-    assert web_address(remote) == address
+def test_links_lead_to_the_remote_or_nowhere(remote, address, tmp_path):
+    git(tmp_path, "init", "--quiet")
+    if remote:
+        git(tmp_path, "remote", "add", "origin", remote)
+    assert commits.web_address(tmp_path) == address
 
 
 @pytest.mark.slow

@@ -269,15 +269,16 @@ def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
 
 def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]:
     """How far the next machine, or run, may be from the values, for each kind of metric that was measured again."""
-    for machines, where in ((True, "on another machine of this kind"), (False, "in another run on this machine")):
+    for machines, where in ((True, "Another machine of this kind"), (False, "Another run on this machine")):
         there = {kind: spread for kind, spread in spreads.items() if spread.machines == machines}
         for gpu, place in ((True, "GPU"), (False, "CPU")):
             mine = {metric: spread for (metric, on), spread in there.items() if on == gpu}
             if mine:
-                factors = ", ".join(f"{m} ×{format.digits(s.factor(s.units))}" for m, s in mine.items())
-                units = max(spread.units for spread in mine.values())
-                text = f"To expect {where}, on the {place}: {100 * repeats.SHARE:.0f} % of the values within {factors}"
-                yield Entry(f"{text} of these, either way (from {units} {'machines' if machines else 'runs'}).", "note")
+                # A table shows one run's values, not the means of several.
+                factors = ", ".join(f"{metric} ×{format.digits(spread.factor(1))}" for metric, spread in mine.items())
+                units = min(spread.units for spread in mine.values())
+                text = f"{where}: {100 * repeats.SHARE:.0f} % of the {place}'s values within {factors} of these"
+                yield Entry(f"{text}, either way (from {units} {'machines' if machines else 'runs'}).", "note")
 
 
 def _installation(result: Result) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ class Outcome:
 
     results: list[Result] = field(default_factory=list)
     interrupted: bool = False  # by Ctrl-C; no process is left behind
+    measured: int = 0  # results, each as often as it was measured
     spent: dict[str, float] = field(default_factory=dict)  # seconds of each phase of measuring
     stopped: OSError | None = None  # what ended it: a result cannot be saved, or no process can be started
 
@@ -100,6 +101,7 @@ class Comparison:
                 run = Run.now()
                 for recipe, sizes in self.left:
                     for result in runner.run(recipe, "measure", sizes, started, spent=spent):
+                        outcome.measured += 1
                         newest[result.key] = result.again(run, newest.get(result.key))
                         if save:
                             save(recipe, result, run)

@@ -82,7 +82,7 @@ def run(
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     checking = action == "check"
     fault, afterwards = watch(recipe, limit) if not checking else (None, None)
-    spent("looking for bad manners")
+    spent("checking for side effects")
     if fault:
         yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
         return

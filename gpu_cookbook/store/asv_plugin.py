@@ -9,7 +9,6 @@
 import atexit
 import json
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,22 @@ import psutil
 from asv import environment, results
 from asv.commands.compare import Compare
 from asv.commands.publish import Publish
+from asv.console import log
 
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import runs
 from gpu_cookbook.store.asv_files import existing
-from gpu_cookbook.store.commits import git
+from gpu_cookbook.store.commits import git, web_address
 
 SCRATCH = "GPU_COOKBOOK_ASV"  # the environment variable by which the suite finds this process' folder
-HOSTED = re.compile(r"(?:https://|ssh://git@|git@)(?P<host>[\w.-]+)[:/](?P<path>[\w./~-]+?)(?:\.git)?/?")
 _recorded: set[Path] = set()
 
 
 def setup() -> None:
     """asv calls this when it has loaded the module."""
     folders = Path(".asv", "measured").absolute()
-    for folder in folders.glob("*"):
-        if not psutil.pid_exists(int(folder.name)):  # of a run that was killed
+    for folder in folders.glob("[0-9]*"):
+        if not (folder.name.isdigit() and psutil.pid_exists(int(folder.name))):  # of a run that was killed
             shutil.rmtree(folder, ignore_errors=True)
     mine = folders / str(os.getpid())
     os.environ[SCRATCH] = str(mine)
@@ -49,15 +48,17 @@ def _wrap_saving(scratch: Path) -> None:
     save = results.Results.save
 
     def save_with_lines(self: Any, result_dir: str) -> None:
-        place = scratch / self.env_name / self.commit_hash
-        if self.env_name.startswith("existing-"):
-            place = scratch / f"py{self._python}" / "installed"
-        for path in set(place.glob("*.json")) - _recorded:
-            for result in msgspec.convert(json.loads(path.read_text("utf-8")), list[Result]):
-                folder = Path(result_dir) / self.params["machine"]
-                runs.record(folder, result, self.commit_hash, self.env_name)
-            _recorded.add(path)
         save(self, result_dir)
+        # Of an environment that asv did not make, the suite knows neither name nor commit.
+        existed = self.env_name.startswith("existing-")
+        place = "*/installed" if existed else f"{self.env_name}/{self.commit_hash}"
+        for path in set(scratch.glob(f"{place}/*.json")) - _recorded:
+            _recorded.add(path)
+            try:
+                for result in msgspec.convert(json.loads(path.read_text("utf-8")), list[Result]):
+                    runs.record(Path(result_dir) / self.params["machine"], result, self.commit_hash, self.env_name)
+            except (OSError, ValueError, msgspec.ValidationError) as error:  # results of another commit may differ
+                log.warning(f"The conditions of {path.stem} are not stored: {error}")
 
     results.Results.save = save_with_lines
 
@@ -91,16 +92,10 @@ def _link_to_remote() -> None:
     publish = Publish.run.__func__
 
     def publish_with_links(cls: Any, conf: Any, *arguments: Any, **named: Any) -> Any:
-        address = web_address(git(Path(conf.repo), "remote", "get-url", "origin"))
+        address = web_address(Path(conf.repo))
         conf.project_url = address or "#"
         # With "#", asv's pages would look for a benchmark with the commit's name. This address is their own.
         conf.show_commit_url = f"{address}/commit/" if address else "#/?commit="
         return publish(cls, conf, *arguments, **named)
 
     Publish.run = classmethod(publish_with_links)
-
-
-def web_address(remote: str) -> str | None:
-    """Where a browser finds the repository of this remote; None if it is no address of a host."""
-    match = HOSTED.fullmatch(remote)
-    return f"https://{match['host']}/{match['path']}" if match else None

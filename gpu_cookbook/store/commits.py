@@ -17,6 +17,10 @@ CHECKED_ONLY = {
     *("shared_mean", "shared_reference", "shared_tolerance", "shared_error_scale"),
     *("MORE_SIZES", "LARGE_SIZES", "wrong_inputs"),
 }
+HOSTED = re.compile(
+    r"(?:https://(?P<host>[\w.-]+)/|ssh://git@(?P<ssh>[\w.-]+)(?::\d+)?/|git@(?P<scp>[\w.-]+):)"
+    r"(?P<path>[\w./~-]+?)(?:\.git)?/?"
+)
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 
 
@@ -38,6 +42,13 @@ def git(root: Path, *arguments: str) -> str:
             f" user: {advice[0].strip()}"
         )
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def web_address(root: Path) -> str | None:
+    """Where a browser finds the repository that this clone came from; None if its remote is no address of a host."""
+    match = HOSTED.fullmatch(git(root, "remote", "get-url", "origin"))
+    host = match and (match["host"] or match["ssh"] or match["scp"])
+    return f"https://{host}/{match['path']}" if match else None
 
 
 @cache

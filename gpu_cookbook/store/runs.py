@@ -54,6 +54,11 @@ class Line:
     def place(self) -> Place:
         return self.commit, self.environment, self.workload, self.technique, self.size
 
+    @property
+    def under(self) -> tuple[str | None, ...]:
+        """What must be the same for another measurement to be a repetition."""
+        return self.device, self.driver, self.versions
+
     def apply(self, result: Result) -> Result:
         """The result with its conditions; if it has no metrics, with the reason."""
         result = replace(
@@ -135,10 +140,12 @@ class Lines:
         return self.newest.get(place)
 
     def runs(self, place: Place) -> dict[Metric, dict[Run, float]]:
-        """Every value of a result that is not doubtful."""
+        """Every value of a result that is not doubtful and was measured with the versions and the driver of the newest:
+        an upgrade is no repetition."""
         found: dict[Metric, dict[Run, float]] = {}
         for line in self.every.get(place, ()):
-            for name, value in line.values.items():
+            same = line.under == self.newest[place].under
+            for name, value in line.values.items() if same else ():
                 if line.run and name not in line.doubts:
                     found.setdefault(Metric(name), {})[Run(line.run, line.instance)] = value
         return found
