@@ -555,6 +555,53 @@ def test_a_stored_machine_that_is_removed_is_named(clone, folder):
     assert "mine: was removed" in out
 
 
+@pytest.fixture
+def stored(clone, folder):
+    """That clone, with the results in the commit "base"."""
+    keep(clone / "benchmarks/results", "mine", [row()], git(clone, "rev-parse", "HEAD"))
+    commit_all(clone)
+    git(clone, "branch", "base")
+    return clone / "benchmarks/results"
+
+
+def commit_all(clone):
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message=results")
+
+
+def differs():
+    return [f"{each.place}: {each.what}" for each in verifying.touched(asv_files.Store(), "base")[1] if each.grave]
+
+
+def test_what_is_stored_may_only_grow(clone, stored):
+    path = stored / "mine" / runs.FILE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[1:], json.dumps(json.loads(lines[0]), sort_keys=True) + "\n", lines[1]]))
+    assert differs() == []
+    path.write_text("".join(lines[2:]))
+    assert differs() == [f"mine/{runs.FILE}: lacks 2 lines that were there: lines may only be added"]
+    removed = (results_file(stored / "mine"), path, stored / scaling.FILE)
+    for each in removed:
+        each.unlink()
+    commit_all(clone)
+    assert differs() == [f"{each.relative_to(stored)}: was removed" for each in removed]
+
+
+def test_another_stored_machine_is_not_replaced(clone, stored):
+    shutil.copytree(stored / "mine", stored / "other")
+    store = asv_files.Store()
+    for name in ("other", "mine"):  # the one is in the folder, the other in the commit
+        with pytest.raises(commits.StoreError, match="is another machine that is stored already"):
+            sending.send(store, {"other": "mine", "mine": "other"}[name], name, clone / "sent", None, gather)
+    with pytest.raises(commits.StoreError, match="is where results are stored"):
+        sending.send(store, "other", "new", stored / "x", None, gather)
+    for name, replaces in (("new", False), ("other", True)):
+        (clone / name).mkdir()
+        (clone / name / sent.FILE).write_text("")
+        text = "\n".join(sending.described(store, clone / name, [clone / name / sent.FILE]))
+        assert (f"rm -rf benchmarks/results/{name} && cp" in text) == replaces
+
+
 @pytest.mark.slow
 def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
     """Of those that are committed: what is asked of strangers is asked of these."""

@@ -2,6 +2,7 @@
 folder may come from anybody: nothing in it is believed before it was looked at, and nothing of it is ever run."""
 
 import itertools
+import json
 import math
 import os
 import re
@@ -23,7 +24,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent
 from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, machines_at
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -671,6 +672,10 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
     for machine in machines:
         if not os.path.lexists(store.folder / machine):
             found.append(error(machine, "was removed", "Leave stored results as they are, or say why they must go."))
+        elif machine in machines_at(store.root, start):
+            what = "is stored already: this adds to its results, or replaces some"
+            found.append(note(machine, what, "If it is another machine, send it under another name."))
+    found += _lost(store, start, results)
     kinds = {scaling.FILE: scaling.KIND, LIMITS: "limits"}
     for name in (name for name in results if "/" not in name):
         path = store.folder / name
@@ -690,6 +695,28 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
             note(code[0], "has changed as well: results belong to a commit that is there already", "Send it by itself.")
         )
     return [store.folder / machine for machine in machines if os.path.lexists(store.folder / machine)], found
+
+
+def _lost(store: Store, start: str, names: Sequence[str]) -> Iterator[Finding]:
+    """What the commit ``start`` has of these files and they no longer have."""
+    there = git(store.root, "ls-tree", "-r", "-z", "--name-only", f"{start}:benchmarks/results").split("\0")
+    for name in sorted({*names} & {*there}):
+        path = store.folder / name
+        advice = f"git checkout {start[:8]} -- benchmarks/results/{name}"
+        kind = LINES.get(path.name)
+        if not os.path.lexists(path):
+            if os.path.lexists(path.parent):  # otherwise the whole machine is gone
+                yield error(name, "was removed", advice)
+        elif kind and not path.is_symlink():
+            before = git(store.root, "show", f"{start}:benchmarks/results/{name}").encode()
+            now = {_key(line) for _, line in door.read_lines(path, kind)[0]}
+            missing = sum(_key(line) not in now for _, line in door.fit_lines(before, kind)[0])
+            if missing:
+                yield error(name, f"lacks {missing} lines that were there: lines may only be added", advice)
+
+
+def _key(line: Any) -> str:
+    return json.dumps(line, sort_keys=True)
 
 
 def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list[Verdict]:
