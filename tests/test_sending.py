@@ -174,6 +174,18 @@ def test_nothing_private_is_sent_and_all_of_it_is_found(clone, folder):
     assert len(found) == verifying.MOST_ALIKE + 1 and "has a path: /home/ada/x/lib.so" in found[0]
 
 
+def test_a_profile_is_not_sent_and_is_found(clone, folder):
+    def profiled(data):
+        for columns in data["results"].values():
+            columns += [None] * (12 - len(columns)) + ["eJxLTEkEAAJIASU="]
+
+    edit(results_file(clone / "benchmarks/results/mine"), profiled)
+    made = prepare(clone)
+    assert "eJxL" not in results_file(made).read_text() and errors(made) == []
+    edit(results_file(made), profiled)
+    assert all("has a profile of workloads.multiply" in each for each in errors(made)) and errors(made)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -25,6 +25,7 @@ from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
 
 LIMITS = "limits.jsonl"
+PROFILE = 12  # the column of asv --profile, the last one
 LINES = {runs.FILE: runs.KIND, scaling.FILE: scaling.KIND, LIMITS: "limits", sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory and system, from asv",
@@ -135,6 +136,8 @@ def _files(store: Store, name: str, new_name: str) -> dict[str, bytes]:
         if path.name != "machine.json":
             _refuse_path(path, data)
             data["params"]["machine"] = new_name
+            # Without what asv's profiler wrote, which names the files of this computer where no rule finds them.
+            data["results"] = {name: columns[:PROFILE] for name, columns in data["results"].items()}
         else:
             data["machine"] = new_name
         after = _dumped(private.without(data, own=own))

@@ -24,7 +24,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent
 from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, machines_at
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, machines_at
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -223,6 +223,8 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
             )
         for benchmark, columns in data["results"].items():
             _, workload, kind = (f".{benchmark}".rsplit(".", 2) + ["", ""])[:3]
+            if any(columns[PROFILE:]):
+                yield error(name, f"has a profile of {benchmark}, with paths of files, which no rule can find", again)
             if workload not in catalogue.workloads() or kind not in KNOWN:
                 yield note(name, f"{benchmark} is not of this suite: it is not shown", "Leave it, or measure again.")
             elif columns[2] not in measure.VERSIONS:
