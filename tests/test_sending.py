@@ -57,7 +57,7 @@ def prepare(clone, contributor="Ada"):
     return clone / "sent" / MACHINE
 
 
-def findings(folder, base="HEAD", source="mine"):
+def findings(folder, base=None, source="mine"):
     return verifying.verify(asv_files.Store(), folder, base, source).findings
 
 
@@ -328,7 +328,7 @@ def test_a_commit_that_only_the_sender_has_is_named(clone, folder):
     git(clone, "switch", "--quiet", "--orphan", "elsewhere")
     git(clone, "checkout", "--quiet", base, "--", ".")
     git(clone, "commit", "--quiet", "--message=other")
-    assert any("is not part of HEAD's history" in each for each in errors(folder))
+    assert any("is not part of HEAD's history" in each for each in errors(folder, base="HEAD"))
     assert errors(folder, base=base) == []
 
 
@@ -353,6 +353,20 @@ def test_a_folder_of_many_faults_names_the_first_ones_and_their_number(folder):
     found = errors(folder)
     assert len(found) == verifying.MOST_ALIKE + 1
     assert found[-1] == "runs.jsonl: and 990 more like these"
+
+
+def test_the_base_is_the_project_s_main_branch_as_far_as_it_is_known(clone):
+    store = asv_files.Store()
+    git(clone, "switch", "--quiet", "--create", "mine")
+    git(clone, "branch", "--quiet", "--delete", "--force", "main")
+    assert sending.default_base(store.root) == "HEAD"
+    git(clone, "branch", "main")
+    assert sending.default_base(store.root) == "main"
+    git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert sending.default_base(store.root) == "origin/main"
+    commit_later(clone)
+    fill(MACHINE)
+    assert any("is not part of origin/main's history" in each for each in errors(store.folder / MACHINE))
 
 
 def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
@@ -402,10 +416,13 @@ def another(name, factor):
 
 def test_a_machine_like_others_is_near_them_and_one_that_is_not_is_named(clone, folder):
     another("near", 1.5)
+    assert any("nothing else was measured on" in each for each in notes(folder))  # nobody but the sender has it
+    commit_all(clone)
     assert any("18 of 18" in each or "numbers are near those of machines alike" in each for each in notes(folder))
     assert errors(folder) == []
     shutil.rmtree(clone / "benchmarks/results/near")
     another("far", 10)
+    commit_all(clone)
     (found,) = errors(folder)
     assert "are far from those of the same code on the same device" in found
     assert any("resident is 0.100 × that on AMD EPYC, 2 cores elsewhere" in each for each in notes(folder))
@@ -413,6 +430,8 @@ def test_a_machine_like_others_is_near_them_and_one_that_is_not_is_named(clone, 
 
 def test_what_was_copied_from_another_machine_is_named(clone, folder):
     results = clone / "benchmarks/results"
+    assert errors(folder, source=None) == []  # from the sender's own results, which nobody else has
+    commit_all(clone)
     assert errors(folder, source=None) == ["plausibility: 12 times are those of mine to the last digit"]
     shutil.rmtree(results / "mine")
     assert errors(folder, source=None) == []
@@ -509,9 +528,8 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     out, _ = invoked("send", "mine", "--as", MACHINE, "--from", "Ada")
     assert f"In build/send/{MACHINE}, of which nothing was sent anywhere:" in out
     assert f"git add benchmarks/results/{MACHINE} && git commit" in out
-    shutil.rmtree(clone / "benchmarks/results/mine")
     out, _ = invoked("verify", f"build/send/{MACHINE}")
-    assert "sent by Ada" in out and "it can be accepted" in out
+    assert "sent by Ada; may come from any commit of" in out and "it can be accepted" in out
     out, _ = invoked("verify", f"build/send/{MACHINE}", "--json")
     (verdict,) = json.loads(out)
     assert verdict["accepted"] and {each["severity"] for each in verdict["findings"]} == {"note"}
@@ -537,8 +555,13 @@ def test_a_pull_request_is_verified_by_what_it_touches(clone, folder):
     out, _ = invoked("verify", "--since", "base")
     assert out == "No results differ since base.\n"
     shutil.copytree(folder, results / MACHINE)
+    fill()  # what it was sent from
     out, _ = invoked("verify", "--since", "base")
-    assert f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out
+    assert (
+        f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out and "benchmarks/results/mine" not in out
+    )
+    assert "mine: was left out: git does not track it" in out
+    shutil.rmtree(results / "mine")
     git(clone, "add", "benchmarks")
     git(clone, "commit", "--quiet", "--message=results")
     keep(results, "m", [row()], git(clone, "rev-parse", "HEAD"))
@@ -554,6 +577,7 @@ def test_results_of_a_pull_request_s_own_code_are_not_accepted(clone):
     git(clone, "branch", "base")
     commit_later(clone)
     fill(MACHINE)
+    git(clone, "add", "benchmarks")
     out, _ = invoked("verify", "--since", "base", code=1)
     assert "is not part of base's history" in out
 
@@ -623,7 +647,7 @@ def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
     machines = [path.parent for path in store.folder.glob("*/machine.json")]
     assert machines
     for each in machines:
-        assert [one for one in verifying.verify(store, each).findings if one.grave] == []
+        assert [one for one in verifying.verify(store, each, "HEAD").findings if one.grave] == []
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent
 from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, machines_at
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, default_base, machines_at
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -84,7 +84,7 @@ def note(place: str, what: str, advice: str = "") -> Finding:
     return Finding(False, place, what, advice)
 
 
-def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = None) -> Verdict:
+def verify(store: Store, folder: Path, base: str | None = None, source: str | None = None) -> Verdict:
     """The verdict on a machine's folder, wherever it is. ``base``: the commit that must have all commits that were
     measured; ``source``: the stored machine of which this folder was made. StoreError if there is no such folder."""
     if not os.path.lexists(folder):
@@ -92,6 +92,7 @@ def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = 
     found = list(_tree(folder))
     if any(each.grave for each in found):  # nothing of it is read
         return Verdict(door.shown(folder), "nothing of it was read", _gathered(found))
+    base = base or default_base(store.root)
     folder = folder.resolve()
     results, complaints = store.load(folder)
     found += [_complaint(folder, each) for each in complaints]
@@ -111,10 +112,12 @@ def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = 
     found += _complete(shown)
     found += _scale(store, folder, base)
     found += _limits(store, folder, base)
-    others = [each for each in store.load()[0] if each.stored.machine not in (folder.name, source)]
+    # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
+    known = machines_at(store.root, base) - {folder.name, source}
+    others = [each for each in store.load()[0] if each.stored.machine in known]
     found += _copied(results, others)
     found += _plausible(shown, [*others, *results])
-    return Verdict(door.shown(folder), _summary(results), _gathered(found))
+    return Verdict(door.shown(folder), f"{_summary(results)}; may come from any commit of {base}", _gathered(found))
 
 
 def _gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -669,8 +672,15 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
     new = git(store.root, "ls-files", "--others", "--exclude-standard", "-z", "--", "benchmarks/results")
     names = sorted({*changed.split("\0"), *new.split("\0")} - {""})
     results = [name.removeprefix("benchmarks/results/") for name in names if name.startswith("benchmarks/results/")]
-    machines = sorted({name.partition("/")[0] for name in results if "/" in name})
     found = []
+    own = {name.partition("/")[0] for name in results if "/" in name} - machines_at(store.root, start)
+    for machine in sorted(own):
+        if not (store.folder / machine / sent.FILE).exists() and not git(
+            store.root, "ls-files", "--", f"benchmarks/results/{machine}"
+        ):
+            found.append(note(machine, "was left out: git does not track it, and it was not written by send"))
+            results = [name for name in results if name.partition("/")[0] != machine]
+    machines = sorted({name.partition("/")[0] for name in results if "/" in name})
     for machine in machines:
         if not os.path.lexists(store.folder / machine):
             found.append(error(machine, "was removed", "Leave stored results as they are, or say why they must go."))
@@ -729,7 +739,7 @@ def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list
         folders = [*folders, *changed]
         if found:
             verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found))]
-    return [*verdicts, *(verify(store, folder, since or "HEAD") for folder in folders)]
+    return [*verdicts, *(verify(store, folder, since) for folder in folders)]
 
 
 def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
