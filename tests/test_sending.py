@@ -106,6 +106,19 @@ def test_what_is_sent_is_what_was_stored_and_needs_only_to_be_copied(clone, fold
     assert errors(clone / "benchmarks/results" / MACHINE) == []
 
 
+def test_a_result_is_of_whoever_sent_its_commit_and_of_nobody_else(clone, folder):
+    shutil.copy(folder / sent.FILE, clone / "benchmarks/results/mine")
+    first = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    fill()
+    for contributor, names in ((None, {"Ada", None}), ("Bob", {"Ada", "Bob"})):
+        made = prepare(clone, contributor)
+        results, complaints = asv_files.Store().load(made)
+        assert {each.stored.contributor for each in results} == names and complaints == []
+        assert {each.stored.contributor for each in results if each.stored.commit == first} == {"Ada"}
+    assert sent.contributors([{"commit": "a", "contributor": name} for name in ("B", "A", "B")]) == {"a": "B and A"}
+
+
 def environment():
     return asv_files.existing(".".join(machine.python_version().split()[1].split(".")[:2]))
 
@@ -251,6 +264,9 @@ def test_lines_that_are_in_both_places_count_once(clone, folder):
     (results / MACHINE).mkdir()
     shutil.copy(results / scaling.FILE, results / MACHINE)
     assert len(scaling.kept(results)[0]) == 1
+    shutil.copy(folder / sent.FILE, results / MACHINE)  # now only one of them has a name
+    (run,) = scaling.kept(results)[0]
+    assert run.origin.contributor == "Ada"
     shutil.move(results / MACHINE, results / "x")
     _, (complaint,) = scaling.kept(results)
     assert complaint.endswith(f"belongs to {MACHINE}, not to x")

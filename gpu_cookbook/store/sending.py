@@ -101,7 +101,7 @@ def send(
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
-    line = _line(results, contributor or sent.contributor(known), *gather())
+    line = _line(results, contributor, *gather())
     texts[sent.FILE] = _joined([*(each for each in known if each != line), line])
     door.fit(json.dumps(line).encode(), sent.KIND)
     return _written(place / new_name, texts)
