@@ -149,6 +149,9 @@ PRIVATE = (
     "serial number 0324518012345",
     "on node7.cluster.lan",
     "ip-10-0-0-12",
+    "host=10.0.0.7 refused",
+    "lost gpu-box.local.",
+    "on box17.cluster.internal: no",
 )
 HARMLESS = (
     "48 GB/s is more than this device can do",
@@ -159,6 +162,8 @@ HARMLESS = (
     "tcp://127.0.0.1:8786 and ::1",
     "AMD Ryzen Threadripper PRO 7995WX 96-Cores, 64 cores",
     "Linux 6.18.44-fc-v595",
+    "numpy==10.1.2.3, not >=10.1.2.4",
+    "threading.local() and numba.cuda.local.array",
 )
 
 
@@ -332,7 +337,7 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault("belongs to a commit that this repository does not have", lambda: edit(
         results_file(folder), lambda d: d.update(commit_hash="f" * 40)))  # fmt: skip
     fault("asv would order it wrongly", lambda: edit(results_file(folder), lambda d: d.update(date=1)))
-    fault("which is to come", of_lines(date="2999-01-01"))
+    fault("which is in the future", of_lines(date="2999-01-01"))
     fault("before there was that commit", of_lines(date="1999-01-01"))
     fault("different numbers: resident", of_lines(values={"resident": 2e-5}))
     fault(": cannot be true: ", of_lines(cache_bandwidth_gb_per_s=1.0, copy_bandwidth_gb_per_s=1.0))

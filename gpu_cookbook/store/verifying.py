@@ -397,7 +397,9 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
     first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (made, time.time() + 86_400))
     days = {each.stored.date.removeprefix("by ") for each in results}
     if any(day > last for day in days):
-        yield error("dates", f"a result was measured on {max(days)}, which is to come", "Set the clock, and measure.")
+        yield error(
+            "dates", f"a result was measured on {max(days)}, which is in the future", "Set the clock, and measure."
+        )
     if any(day < first for day in days):
         yield error(
             "dates",
