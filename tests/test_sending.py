@@ -550,7 +550,7 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     assert f"In build/send/{MACHINE}, of which nothing was sent anywhere:" in out
     assert f"git add benchmarks/results/{MACHINE} && git commit" in out
     out, _ = invoked("verify", f"build/send/{MACHINE}")
-    assert "sent by Ada; may come from any commit of" in out and "it can be accepted" in out
+    assert "sent by Ada; compared with" in out and "it can be accepted" in out
     out, _ = invoked("verify", f"build/send/{MACHINE}", "--json")
     (verdict,) = json.loads(out)
     assert verdict["accepted"] and {each["severity"] for each in verdict["findings"]} == {"note"}

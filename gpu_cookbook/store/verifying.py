@@ -117,7 +117,7 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     others = [each for each in store.load()[0] if each.stored.machine in known]
     found += _copied(results, others)
     found += _plausible(shown, [*others, *results])
-    return Verdict(door.shown(folder), f"{_summary(results)}; may come from any commit of {base}", _gathered(found))
+    return Verdict(door.shown(folder), f"{_summary(results)}; compared with {base}", _gathered(found))
 
 
 def _gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
