@@ -57,7 +57,7 @@ def prepare(clone, contributor="Ada"):
     return clone / "sent" / MACHINE
 
 
-def findings(folder, base="HEAD", source="mine"):
+def findings(folder, base=None, source="mine"):
     return verifying.verify(asv_files.Store(), folder, base, source).findings
 
 
@@ -106,6 +106,19 @@ def test_what_is_sent_is_what_was_stored_and_needs_only_to_be_copied(clone, fold
     assert errors(clone / "benchmarks/results" / MACHINE) == []
 
 
+def test_a_result_is_of_whoever_sent_its_commit_and_of_nobody_else(clone, folder):
+    shutil.copy(folder / sent.FILE, clone / "benchmarks/results/mine")
+    first = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    fill()
+    for contributor, names in ((None, {"Ada", None}), ("Bob", {"Ada", "Bob"})):
+        made = prepare(clone, contributor)
+        results, complaints = asv_files.Store().load(made)
+        assert {each.stored.contributor for each in results} == names and complaints == []
+        assert {each.stored.contributor for each in results if each.stored.commit == first} == {"Ada"}
+    assert sent.contributors([{"commit": "a", "contributor": name} for name in ("B", "A", "B")]) == {"a": "B and A"}
+
+
 def environment():
     return asv_files.existing(".".join(machine.python_version().split()[1].split(".")[:2]))
 
@@ -136,6 +149,9 @@ PRIVATE = (
     "serial number 0324518012345",
     "on node7.cluster.lan",
     "ip-10-0-0-12",
+    "host=10.0.0.7 refused",
+    "lost gpu-box.local.",
+    "on box17.cluster.internal: no",
 )
 HARMLESS = (
     "48 GB/s is more than this device can do",
@@ -146,6 +162,8 @@ HARMLESS = (
     "tcp://127.0.0.1:8786 and ::1",
     "AMD Ryzen Threadripper PRO 7995WX 96-Cores, 64 cores",
     "Linux 6.18.44-fc-v595",
+    "numpy==10.1.2.3, not >=10.1.2.4",
+    "threading.local() and numba.cuda.local.array",
 )
 
 
@@ -172,6 +190,18 @@ def test_nothing_private_is_sent_and_all_of_it_is_found(clone, folder):
     shutil.copyfile(clone / "benchmarks/results/mine" / runs.FILE, made / runs.FILE)
     found = [each for each in errors(made) if each.startswith(runs.FILE)]
     assert len(found) == verifying.MOST_ALIKE + 1 and "has a path: /home/ada/x/lib.so" in found[0]
+
+
+def test_a_profile_is_not_sent_and_is_found(clone, folder):
+    def profiled(data):
+        for columns in data["results"].values():
+            columns += [None] * (12 - len(columns)) + ["eJxLTEkEAAJIASU="]
+
+    edit(results_file(clone / "benchmarks/results/mine"), profiled)
+    made = prepare(clone)
+    assert "eJxL" not in results_file(made).read_text() and errors(made) == []
+    edit(results_file(made), profiled)
+    assert all("has a profile of workloads.multiply" in each for each in errors(made)) and errors(made)
 
 
 @pytest.mark.parametrize(
@@ -239,6 +269,9 @@ def test_lines_that_are_in_both_places_count_once(clone, folder):
     (results / MACHINE).mkdir()
     shutil.copy(results / scaling.FILE, results / MACHINE)
     assert len(scaling.kept(results)[0]) == 1
+    shutil.copy(folder / sent.FILE, results / MACHINE)  # now only one of them has a name
+    (run,) = scaling.kept(results)[0]
+    assert run.origin.contributor == "Ada"
     shutil.move(results / MACHINE, results / "x")
     _, (complaint,) = scaling.kept(results)
     assert complaint.endswith(f"belongs to {MACHINE}, not to x")
@@ -304,7 +337,7 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault("belongs to a commit that this repository does not have", lambda: edit(
         results_file(folder), lambda d: d.update(commit_hash="f" * 40)))  # fmt: skip
     fault("asv would order it wrongly", lambda: edit(results_file(folder), lambda d: d.update(date=1)))
-    fault("which is to come", of_lines(date="2999-01-01"))
+    fault("which is in the future", of_lines(date="2999-01-01"))
     fault("before there was that commit", of_lines(date="1999-01-01"))
     fault("different numbers: resident", of_lines(values={"resident": 2e-5}))
     fault(": cannot be true: ", of_lines(cache_bandwidth_gb_per_s=1.0, copy_bandwidth_gb_per_s=1.0))
@@ -316,7 +349,7 @@ def test_a_commit_that_only_the_sender_has_is_named(clone, folder):
     git(clone, "switch", "--quiet", "--orphan", "elsewhere")
     git(clone, "checkout", "--quiet", base, "--", ".")
     git(clone, "commit", "--quiet", "--message=other")
-    assert any("is not part of HEAD's history" in each for each in errors(folder))
+    assert any("is not part of HEAD's history" in each for each in errors(folder, base="HEAD"))
     assert errors(folder, base=base) == []
 
 
@@ -341,6 +374,20 @@ def test_a_folder_of_many_faults_names_the_first_ones_and_their_number(folder):
     found = errors(folder)
     assert len(found) == verifying.MOST_ALIKE + 1
     assert found[-1] == "runs.jsonl: and 990 more like these"
+
+
+def test_the_base_is_the_project_s_main_branch_as_far_as_it_is_known(clone):
+    store = asv_files.Store()
+    git(clone, "switch", "--quiet", "--create", "mine")
+    git(clone, "branch", "--quiet", "--delete", "--force", "main")
+    assert sending.default_base(store.root) == "HEAD"
+    git(clone, "branch", "main")
+    assert sending.default_base(store.root) == "main"
+    git(clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert sending.default_base(store.root) == "origin/main"
+    commit_later(clone)
+    fill(MACHINE)
+    assert any("is not part of origin/main's history" in each for each in errors(store.folder / MACHINE))
 
 
 def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
@@ -390,10 +437,13 @@ def another(name, factor):
 
 def test_a_machine_like_others_is_near_them_and_one_that_is_not_is_named(clone, folder):
     another("near", 1.5)
+    assert any("nothing else was measured on" in each for each in notes(folder))  # nobody but the sender has it
+    commit_all(clone)
     assert any("18 of 18" in each or "numbers are near those of machines alike" in each for each in notes(folder))
     assert errors(folder) == []
     shutil.rmtree(clone / "benchmarks/results/near")
     another("far", 10)
+    commit_all(clone)
     (found,) = errors(folder)
     assert "are far from those of the same code on the same device" in found
     assert any("resident is 0.100 × that on AMD EPYC, 2 cores elsewhere" in each for each in notes(folder))
@@ -401,6 +451,8 @@ def test_a_machine_like_others_is_near_them_and_one_that_is_not_is_named(clone, 
 
 def test_what_was_copied_from_another_machine_is_named(clone, folder):
     results = clone / "benchmarks/results"
+    assert errors(folder, source=None) == []  # from the sender's own results, which nobody else has
+    commit_all(clone)
     assert errors(folder, source=None) == ["plausibility: 12 times are those of mine to the last digit"]
     shutil.rmtree(results / "mine")
     assert errors(folder, source=None) == []
@@ -497,9 +549,8 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     out, _ = invoked("send", "mine", "--as", MACHINE, "--from", "Ada")
     assert f"In build/send/{MACHINE}, of which nothing was sent anywhere:" in out
     assert f"git add benchmarks/results/{MACHINE} && git commit" in out
-    shutil.rmtree(clone / "benchmarks/results/mine")
     out, _ = invoked("verify", f"build/send/{MACHINE}")
-    assert "sent by Ada" in out and "it can be accepted" in out
+    assert "sent by Ada; compared with" in out and "it can be accepted" in out
     out, _ = invoked("verify", f"build/send/{MACHINE}", "--json")
     (verdict,) = json.loads(out)
     assert verdict["accepted"] and {each["severity"] for each in verdict["findings"]} == {"note"}
@@ -525,8 +576,13 @@ def test_a_pull_request_is_verified_by_what_it_touches(clone, folder):
     out, _ = invoked("verify", "--since", "base")
     assert out == "No results differ since base.\n"
     shutil.copytree(folder, results / MACHINE)
+    fill()  # what it was sent from
     out, _ = invoked("verify", "--since", "base")
-    assert f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out
+    assert (
+        f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out and "benchmarks/results/mine" not in out
+    )
+    assert "mine: was left out: git does not track it" in out
+    shutil.rmtree(results / "mine")
     git(clone, "add", "benchmarks")
     git(clone, "commit", "--quiet", "--message=results")
     keep(results, "m", [row()], git(clone, "rev-parse", "HEAD"))
@@ -542,6 +598,7 @@ def test_results_of_a_pull_request_s_own_code_are_not_accepted(clone):
     git(clone, "branch", "base")
     commit_later(clone)
     fill(MACHINE)
+    git(clone, "add", "benchmarks")
     out, _ = invoked("verify", "--since", "base", code=1)
     assert "is not part of base's history" in out
 
@@ -555,6 +612,53 @@ def test_a_stored_machine_that_is_removed_is_named(clone, folder):
     assert "mine: was removed" in out
 
 
+@pytest.fixture
+def stored(clone, folder):
+    """That clone, with the results in the commit "base"."""
+    keep(clone / "benchmarks/results", "mine", [row()], git(clone, "rev-parse", "HEAD"))
+    commit_all(clone)
+    git(clone, "branch", "base")
+    return clone / "benchmarks/results"
+
+
+def commit_all(clone):
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message=results")
+
+
+def differs():
+    return [f"{each.place}: {each.what}" for each in verifying.touched(asv_files.Store(), "base")[1] if each.grave]
+
+
+def test_what_is_stored_may_only_grow(clone, stored):
+    path = stored / "mine" / runs.FILE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[1:], json.dumps(json.loads(lines[0]), sort_keys=True) + "\n", lines[1]]))
+    assert differs() == []
+    path.write_text("".join(lines[2:]))
+    assert differs() == [f"mine/{runs.FILE}: lacks 2 lines that were there: lines may only be added"]
+    removed = (results_file(stored / "mine"), path, stored / scaling.FILE)
+    for each in removed:
+        each.unlink()
+    commit_all(clone)
+    assert differs() == [f"{each.relative_to(stored)}: was removed" for each in removed]
+
+
+def test_another_stored_machine_is_not_replaced(clone, stored):
+    shutil.copytree(stored / "mine", stored / "other")
+    store = asv_files.Store()
+    for name in ("other", "mine"):  # the one is in the folder, the other in the commit
+        with pytest.raises(commits.StoreError, match="is another machine that is stored already"):
+            sending.send(store, {"other": "mine", "mine": "other"}[name], name, clone / "sent", None, gather)
+    with pytest.raises(commits.StoreError, match="is where results are stored"):
+        sending.send(store, "other", "new", stored / "x", None, gather)
+    for name, replaces in (("new", False), ("other", True)):
+        (clone / name).mkdir()
+        (clone / name / sent.FILE).write_text("")
+        text = "\n".join(sending.described(store, clone / name, [clone / name / sent.FILE]))
+        assert (f"rm -rf benchmarks/results/{name} && cp" in text) == replaces
+
+
 @pytest.mark.slow
 def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
     """Of those that are committed: what is asked of strangers is asked of these."""
@@ -564,7 +668,7 @@ def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
     machines = [path.parent for path in store.folder.glob("*/machine.json")]
     assert machines
     for each in machines:
-        assert [one for one in verifying.verify(store, each).findings if one.grave] == []
+        assert [one for one in verifying.verify(store, each, "HEAD").findings if one.grave] == []
 
 
 @pytest.mark.slow

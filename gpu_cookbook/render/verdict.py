@@ -14,7 +14,7 @@ from gpu_cookbook.store.verifying import Finding, Verdict
 
 @dataclass(frozen=True)
 class Shown:
-    """A verdict: the errors, the notes, and below those that share it what to do."""
+    """A verdict: the errors, then the notes. What to do stands once, below all those that it mends."""
 
     verdict: Verdict
 

@@ -88,12 +88,13 @@ class Store:
         senders = {}
         for folder in lines:
             known, faults = sent.lines(folder)
-            senders[folder] = sent.contributor(known)
+            senders[folder] = sent.contributors(known)
             broken += faults
         results: list[Result] = []
         for path, stored in files.items():
             try:
-                results += self._results_of(path, stored, lines[path.parent], senders[path.parent])
+                sender = senders[path.parent].get(stored.commit_hash)
+                results += self._results_of(path, stored, lines[path.parent], sender)
             except Exception as error:
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
         return results, broken + complaints

@@ -17,14 +17,16 @@ WINDOWS = re.compile(r"\b[A-Za-z]:\\[^\s'\"<>|,;]*|(?<!\\)\\\\\w[^\s'\"<>|,;]*")
 # asv writes a path into the name of an environment that it did not make, with "_" for each slash.
 FLAT_PATH = re.compile(r"(?:^|[-_])(?:home|users|root|usr|opt|mnt|tmp|var|srv|data|scratch|bin)_[^\s/]*", re.I)
 ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-][\w.-]*")
-IPV4 = re.compile(r"(?<![\w.=])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
+# After "==" or ">=" there is a version, after a single "=" whatever a program prints.
+IPV4 = re.compile(r"(?<![\w.])(?<![=<>!~]=)\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)")
 IPV6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")
 MAC = re.compile(r"\b[0-9A-F]{2}(?:[:-][0-9A-F]{2}){5}\b", re.I)
 SERIAL = re.compile(
     r"\b(?:GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?:serial (?:number|no)|s/n)\W{0,3}\w+", re.I
 )
 HOST = re.compile(
-    r"(?<![\w.-])[\w.-]+\.(?:localdomain|lan|corp|intranet|compute\.internal)\b|\bip-\d+-\d+-\d+-\d+\b", re.I
+    r"(?<![\w.-])[\w.-]+\.(?:(?:localdomain|lan|corp|intranet)\b|(?:local|internal)\b(?!\(|\.\w))|\bip-\d+-\d+-\d+-\d+\b",
+    re.I,
 )
 FILE = re.compile(r"[\w.+-]+\.(?:so(?:\.\d+)*|py|cu|cl|c|cpp|h|hpp|icd|ptx)")  # whose name says what went wrong
 # Four numbers with dots between them are a version here, not an address.

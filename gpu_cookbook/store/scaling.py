@@ -54,24 +54,36 @@ def kept(folder: Path) -> tuple[list[Kept], list[str]]:
     """The runs in FILE and in those of the machines, the newest last, and what is wrong with each line that cannot be
     used."""
     runs: list[Kept] = []
+    unnamed: list[Kept] = []  # the same runs
     complaints = []
     places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
     for path, machine_name in (places | {folder / FILE: None}).items():
         found, faults = kept_in(path, folder.parents[1], machine_name)
         complaints += faults
-        runs += [run for run in found if run not in runs]  # whoever has sent lines may still have them in both
+        for run in found:  # whoever has sent lines may still have them in both
+            if (same := _unnamed(run)) not in unnamed:
+                unnamed.append(same)
+                runs.append(run)
+            elif run.origin.contributor:
+                runs[unnamed.index(same)] = run
     return sorted(runs, key=lambda run: run.origin.date), complaints
+
+
+def _unnamed(run: Kept) -> Kept:
+    """The run without who sent it."""
+    rows = tuple(replace(row, origin=row.origin and replace(row.origin, contributor=None)) for row in run.rows)
+    return replace(run, origin=replace(run.origin, contributor=None), rows=rows)
 
 
 def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
     """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
     ``machine_name``: whose lines they must be, unless the file is shared."""
     lines, complaints = door.read_lines(path, KIND)
-    known, _ = sent.lines(path.parent)  # asv_files.py says what is wrong with them
+    senders = sent.contributors(sent.lines(path.parent)[0])  # asv_files.py says what is wrong with the lines
     runs = []
     for number, line in lines:
         try:
-            run = _kept(line, root, sent.contributor(known))
+            run = _kept(line, root, senders.get(line["commit"]))
             if machine_name not in (None, run.origin.machine):
                 raise ValueError(f"belongs to {run.origin.machine}, not to {plain(machine_name)}")
             runs.append(run)

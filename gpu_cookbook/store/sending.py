@@ -21,10 +21,11 @@ from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import door, private, runs, scaling, sent
 from gpu_cookbook.store.asv_files import MACHINE, Store
-from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
 
 LIMITS = "limits.jsonl"
+PROFILE = 12  # the column of asv --profile, the last one
 LINES = {runs.FILE: runs.KIND, scaling.FILE: scaling.KIND, LIMITS: "limits", sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory and system, from asv",
@@ -37,6 +38,17 @@ CONTENTS = {  # of a machine's folder, besides asv's results
 
 def default_folder(store: Store) -> Path:
     return store.root / "build" / "send"
+
+
+def default_base(root: Path) -> str:
+    """The commit that results must come from, as far as this clone knows it."""
+    known = ("origin/main", "main")
+    return next((each for each in known if git(root, "rev-parse", "--verify", "--quiet", f"{each}^{{commit}}")), "HEAD")
+
+
+def machines_at(root: Path, commit: str) -> set[str]:
+    """The machines whose results this commit has."""
+    return {*git(root, "ls-tree", "-d", "-z", "--name-only", f"{commit}:benchmarks/results").split("\0")} - {""}
 
 
 def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str]:
@@ -53,7 +65,8 @@ def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str
     yield ""
     yield "Look at it. To send it, open a pull request with this folder and nothing else:"
     yield f"  git switch -c results-{folder.name} origin/main"
-    yield f"  rm -rf {place} && cp -r {shlex.quote(str(folder))} {place}"
+    replaced = f"rm -rf {place} && " if (store.folder / folder.name).exists() else ""  # the source itself
+    yield f"  {replaced}cp -r {shlex.quote(str(folder))} {place}"
     yield f"  git add {place} && git commit -m {shlex.quote(f'Results of {folder.name}')}"
 
 
@@ -74,6 +87,13 @@ def send(
         there = f"Stored machines: {', '.join(names)}." if names else "Nothing is stored yet."
         how = "To store results: gpu-cookbook compare --save --machine NAME"
         raise StoreError(f"No results are stored for '{plain(name)}'. {there} {how}")
+    if new_name != name and new_name in {*names, *machines_at(store.root, default_base(store.root))}:
+        raise StoreError(
+            f"'{new_name}' is another machine that is stored already: choose another name by --as. If it is this"
+            f" machine, measure under its name, and send that: gpu-cookbook compare --save --machine {new_name}"
+        )
+    if place.resolve().is_relative_to(store.folder.resolve()):
+        raise StoreError(f"{place} is where results are stored: name a folder elsewhere by --output.")
     results, complaints = store.load(source)
     if complaints:
         raise StoreError("\n".join([*complaints, "Nothing was written: mend or delete what is named above first."]))
@@ -81,9 +101,8 @@ def send(
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
-    line = _line(results, contributor or sent.contributor(known), *gather())
-    others = [each for each in known if (each["commit"], each["environment"]) != (line["commit"], line["environment"])]
-    texts[sent.FILE] = _joined([*others, line])
+    line = _line(results, contributor, *gather())
+    texts[sent.FILE] = _joined([*(each for each in known if each != line), line])
     door.fit(json.dumps(line).encode(), sent.KIND)
     return _written(place / new_name, texts)
 
@@ -117,6 +136,8 @@ def _files(store: Store, name: str, new_name: str) -> dict[str, bytes]:
         if path.name != "machine.json":
             _refuse_path(path, data)
             data["params"]["machine"] = new_name
+            # Without what asv's profiler wrote, which names the files of this computer where no rule finds them.
+            data["results"] = {name: columns[:PROFILE] for name, columns in data["results"].items()}
         else:
             data["machine"] = new_name
         after = _dumped(private.without(data, own=own))

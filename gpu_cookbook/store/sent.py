@@ -17,6 +17,11 @@ def lines(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     return [line for _, line in found], complaints
 
 
-def contributor(those: list[dict[str, Any]]) -> str | None:
-    """Who sent the newest of these lines, if anyone was named."""
-    return those[-1].get("contributor") if those else None
+def contributors(those: list[dict[str, Any]]) -> dict[str, str]:
+    """{commit: who sent its results} of those commits whose senders are named. Results of a commit that has no line
+    are nobody's: who sent a later one may not have measured them."""
+    names: dict[str, dict[str, None]] = {}
+    for line in those:
+        if name := line.get("contributor"):
+            names.setdefault(line["commit"], {})[name] = None
+    return {commit: " and ".join(each) for commit, each in names.items()}

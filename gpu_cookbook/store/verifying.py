@@ -2,6 +2,7 @@
 folder may come from anybody: nothing in it is believed before it was looked at, and nothing of it is ever run."""
 
 import itertools
+import json
 import math
 import os
 import re
@@ -23,7 +24,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent
 from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, default_base, machines_at
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -83,7 +84,7 @@ def note(place: str, what: str, advice: str = "") -> Finding:
     return Finding(False, place, what, advice)
 
 
-def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = None) -> Verdict:
+def verify(store: Store, folder: Path, base: str | None = None, source: str | None = None) -> Verdict:
     """The verdict on a machine's folder, wherever it is. ``base``: the commit that must have all commits that were
     measured; ``source``: the stored machine of which this folder was made. StoreError if there is no such folder."""
     if not os.path.lexists(folder):
@@ -91,6 +92,7 @@ def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = 
     found = list(_tree(folder))
     if any(each.grave for each in found):  # nothing of it is read
         return Verdict(door.shown(folder), "nothing of it was read", _gathered(found))
+    base = base or default_base(store.root)
     folder = folder.resolve()
     results, complaints = store.load(folder)
     found += [_complaint(folder, each) for each in complaints]
@@ -110,10 +112,12 @@ def verify(store: Store, folder: Path, base: str = "HEAD", source: str | None = 
     found += _complete(shown)
     found += _scale(store, folder, base)
     found += _limits(store, folder, base)
-    others = [each for each in store.load()[0] if each.stored.machine not in (folder.name, source)]
+    # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
+    known = machines_at(store.root, base) - {folder.name, source}
+    others = [each for each in store.load()[0] if each.stored.machine in known]
     found += _copied(results, others)
     found += _plausible(shown, [*others, *results])
-    return Verdict(door.shown(folder), _summary(results), _gathered(found))
+    return Verdict(door.shown(folder), f"{_summary(results)}; compared with {base}", _gathered(found))
 
 
 def _gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -222,6 +226,8 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
             )
         for benchmark, columns in data["results"].items():
             _, workload, kind = (f".{benchmark}".rsplit(".", 2) + ["", ""])[:3]
+            if any(columns[PROFILE:]):
+                yield error(name, f"has a profile of {benchmark}, with paths of files, which no rule can find", again)
             if workload not in catalogue.workloads() or kind not in KNOWN:
                 yield note(name, f"{benchmark} is not of this suite: it is not shown", "Leave it, or measure again.")
             elif columns[2] not in measure.VERSIONS:
@@ -391,7 +397,9 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
     first, last = (time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (made, time.time() + 86_400))
     days = {each.stored.date.removeprefix("by ") for each in results}
     if any(day > last for day in days):
-        yield error("dates", f"a result was measured on {max(days)}, which is to come", "Set the clock, and measure.")
+        yield error(
+            "dates", f"a result was measured on {max(days)}, which is in the future", "Set the clock, and measure."
+        )
     if any(day < first for day in days):
         yield error(
             "dates",
@@ -666,11 +674,22 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
     new = git(store.root, "ls-files", "--others", "--exclude-standard", "-z", "--", "benchmarks/results")
     names = sorted({*changed.split("\0"), *new.split("\0")} - {""})
     results = [name.removeprefix("benchmarks/results/") for name in names if name.startswith("benchmarks/results/")]
-    machines = sorted({name.partition("/")[0] for name in results if "/" in name})
     found = []
+    own = {name.partition("/")[0] for name in results if "/" in name} - machines_at(store.root, start)
+    for machine in sorted(own):
+        if not (store.folder / machine / sent.FILE).exists() and not git(
+            store.root, "ls-files", "--", f"benchmarks/results/{machine}"
+        ):
+            found.append(note(machine, "was left out: git does not track it, and it was not written by send"))
+            results = [name for name in results if name.partition("/")[0] != machine]
+    machines = sorted({name.partition("/")[0] for name in results if "/" in name})
     for machine in machines:
         if not os.path.lexists(store.folder / machine):
             found.append(error(machine, "was removed", "Leave stored results as they are, or say why they must go."))
+        elif machine in machines_at(store.root, start):
+            what = "is stored already: this adds to its results, or replaces some"
+            found.append(note(machine, what, "If it is another machine, send it under another name."))
+    found += _lost(store, start, results)
     kinds = {scaling.FILE: scaling.KIND, LIMITS: "limits"}
     for name in (name for name in results if "/" not in name):
         path = store.folder / name
@@ -692,6 +711,28 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
     return [store.folder / machine for machine in machines if os.path.lexists(store.folder / machine)], found
 
 
+def _lost(store: Store, start: str, names: Sequence[str]) -> Iterator[Finding]:
+    """What the commit ``start`` has of these files and they no longer have."""
+    there = git(store.root, "ls-tree", "-r", "-z", "--name-only", f"{start}:benchmarks/results").split("\0")
+    for name in sorted({*names} & {*there}):
+        path = store.folder / name
+        advice = f"git checkout {start[:8]} -- benchmarks/results/{name}"
+        kind = LINES.get(path.name)
+        if not os.path.lexists(path):
+            if os.path.lexists(path.parent):  # otherwise the whole machine is gone
+                yield error(name, "was removed", advice)
+        elif kind and not path.is_symlink():
+            before = git(store.root, "show", f"{start}:benchmarks/results/{name}").encode()
+            now = {_key(line) for _, line in door.read_lines(path, kind)[0]}
+            missing = sum(_key(line) not in now for _, line in door.fit_lines(before, kind)[0])
+            if missing:
+                yield error(name, f"lacks {missing} lines that were there: lines may only be added", advice)
+
+
+def _key(line: Any) -> str:
+    return json.dumps(line, sort_keys=True)
+
+
 def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list[Verdict]:
     """The verdicts on these folders, and on what differs since the commit ``since``."""
     verdicts = []
@@ -700,7 +741,7 @@ def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list
         folders = [*folders, *changed]
         if found:
             verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found))]
-    return [*verdicts, *(verify(store, folder, since or "HEAD") for folder in folders)]
+    return [*verdicts, *(verify(store, folder, since) for folder in folders)]
 
 
 def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
