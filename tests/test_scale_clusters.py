@@ -477,7 +477,7 @@ def test_a_wrong_token_is_said(ray):
 def test_a_ray_that_dies_is_said(tmp_path_factory):
     dying = Ray(tmp_path_factory.mktemp("r"))
     try:
-        with Run("--size", "20000", "--address", dying.address, "--format", "json", **NO_OTHER) as run:
+        with Run("--size", "60000", "--address", dying.address, "--format", "json", **NO_OTHER) as run:
             until(lambda: at_work(marked(dying.mark), "ray::chunk_sum"))
             dying.stop()
             said_of(run, dying.address)

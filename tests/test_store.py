@@ -267,7 +267,7 @@ def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     assert numpy.timings[Metric.RESIDENT].count >= 10
     assert Metric.DEVICE not in numpy.timings
     assert numpy.error == 0
-    assert numpy.copy_bandwidth and numpy.runs[Metric.FIRST]
+    assert numpy.copy_bandwidth and numpy.runs[Metric.ERROR]  # a time may be doubtful, if the machine is busy
     assert ("increment", "cupy", 40_000) not in stored() or machine.obstacle(recipe("cupy")) is None
     # It is where compare --save would have put it, and tells nobody where that was.
     writer = store.Writer(store.Store(), "m")
