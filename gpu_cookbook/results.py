@@ -284,16 +284,17 @@ class Result:
         return self.status in WRONG
 
     @property
-    def trusted(self) -> dict[Metric, float]:
-        """The values that are measured, not derived, and not doubtful."""
-        values = {metric: self.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
-        return {metric: value for metric, value in values.items() if value is not None and metric not in self.doubts}
+    def values(self) -> dict[Metric, float]:
+        """All that was measured; a bandwidth is derived."""
+        known = {metric: self.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
+        return {metric: value for metric, value in known.items() if value is not None}
 
     def again(self, run: Run, before: "Result | None" = None) -> "Result":
-        """This result of a run, with the values of the runs ``before``."""
+        """This result of a run, with the values of the runs ``before``. Doubtful values do not count."""
         runs = {metric: dict(values) for metric, values in before.runs.items()} if before else {}
-        for metric, value in self.trusted.items():
-            runs.setdefault(metric, {})[run] = value
+        for metric, value in self.values.items():
+            if metric not in self.doubts:
+                runs.setdefault(metric, {})[run] = value
         return replace(self, runs=runs)
 
     @property

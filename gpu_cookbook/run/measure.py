@@ -236,19 +236,16 @@ class Calls:
             turn.back = None
 
     def sampled(self, call: Callable[[Turn], float]) -> list[float]:
-        """The seconds of calls, whose last results are then compared."""
+        """The seconds of calls, whose last results are then compared: in a set of which one element was another, those
+        of one call more."""
         times = sample(call, self.turn)
-        self.finish(call)
-        return times
-
-    def finish(self, call: Callable[[Turn], float]) -> None:
-        """Compares the last results of all sets; of one in which an element was another, that of one call more."""
         for turn in self.turns:
             if turn.back:
                 self.restore(turn)
                 turn.result = None
                 call(turn)
         self.verify_all()
+        return times
 
     def refill(self) -> None:
         """Gives the arrays of this set the values that no other set has, at the same place. Arrays that other processes

@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ GONE = "…"
 # A fraction, a URL and what was shortened before have something else than a space or a bracket before their slash.
 PATH = re.compile(r"(?<![\w/.)\]}…])(?:~[\w.-]*|\.{1,2})?/(?=[A-Za-z_.~])[^\s'\"<>|,;:()\[\]{}]*|\bfile:/+\S*", re.I)
 WINDOWS = re.compile(r"\b[A-Za-z]:\\[^\s'\"<>|,;]*|(?<!\\)\\\\\w[^\s'\"<>|,;]*")
+ENVIRONMENT = re.compile(r"(existing|virtualenv|conda|mamba|rattler|uv)-py\d+\.\d+(-[A-Za-z0-9_.=<>!+-]+)?")
+PYTHON = re.compile(r"\d+\.\d+(\.\d+)?")
 # asv writes a path into the name of an environment that it did not make, with "_" for each slash.
 FLAT_PATH = re.compile(r"(?:^|[-_])(?:home|users|root|usr|opt|mnt|tmp|var|srv|data|scratch|bin)_[^\s/]*", re.I)
 ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-][\w.-]*")
@@ -98,6 +100,15 @@ def _replaced(meant: Callable[[str], bool], match: re.Match[str]) -> str:
 def _short(piece: str) -> str:
     last = piece.replace("\\", "/").rpartition("/")[2]
     return f"{GONE}/{last}" if "/" in piece and FILE.fullmatch(last) else GONE
+
+
+def names_a_place(data: Mapping[str, Any]) -> bool:
+    """Whether the environment of one of asv's files may have the path of its Python for a name, as asv gives it to one
+    that it did not make, unless our plugin tells it better."""
+    environment, pythons = data["env_name"], (data["python"], data["params"].get("python") or data["python"])
+    if not ENVIRONMENT.fullmatch(environment) or FLAT_PATH.search(environment):
+        return True
+    return not all(map(PYTHON.fullmatch, pythons))
 
 
 def texts(data: Any, key: str = "") -> Iterator[tuple[str, str]]:

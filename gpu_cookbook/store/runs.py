@@ -18,6 +18,13 @@ from gpu_cookbook.store import door, journal
 from gpu_cookbook.store.commits import StoreError
 
 FILE, KIND = "runs.jsonl", "runs"
+CONDITIONS = {  # what a line calls them, with the unit, and a Result
+    **{name: name for name in ("device", "driver", "cuda", "math", "versions", "cache_bytes")},
+    "copy_bandwidth_gb_per_s": "copy_bandwidth",
+    "cache_bandwidth_gb_per_s": "cache_bandwidth",
+    "arithmetic_g_per_s": "arithmetic",
+    "empty_kernel_s": "empty_kernel",
+}
 Place = tuple[str, str, str, str, Size]  # commit, asv's environment, workload, technique and size
 THIS = Run.now()
 
@@ -61,28 +68,15 @@ class Line:
 
     def apply(self, result: Result) -> Result:
         """The result with its conditions; if it has no metrics, with the reason."""
-        result = replace(
-            result,
-            device=self.device,
-            driver=self.driver,
-            cuda=self.cuda,
-            clock=self.clock,
-            math=self.math,
-            copy_bandwidth=self.copy_bandwidth_gb_per_s,
-            cache_bytes=self.cache_bytes,
-            cache_bandwidth=self.cache_bandwidth_gb_per_s,
-            arithmetic=self.arithmetic_g_per_s,
-            empty_kernel=self.empty_kernel_s,
-            versions=self.versions,
-            doubts={Metric(name): doubt for name, doubt in self.doubts.items()},
-        )
+        doubts = {Metric(name): doubt for name, doubt in self.doubts.items()}
+        known = {attribute: getattr(self, name) for name, attribute in CONDITIONS.items()}
+        result = replace(result, clock=self.clock, doubts=doubts, **known)
         return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
 
 
 def record(folder: Path, result: Result, commit: str, environment: str, run: Run = THIS) -> None:
     """Adds a line for this result to the file of the machine whose ``folder`` this is. ``environment``: asv's name for
     it. StoreError if the line could not be read again."""
-    values = {metric: result.value(metric) for metric in Metric if metric != Metric.BANDWIDTH}
     line = Line(
         commit=commit,
         environment=environment,
@@ -94,19 +88,10 @@ def record(folder: Path, result: Result, commit: str, environment: str, run: Run
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         status=str(result.status),
         reason=result.reason,
-        device=result.device,
-        driver=result.driver,
-        cuda=result.cuda,
-        math=result.math,
         clock=machine.clock() if machine.is_gpu(result.device) else None,
-        versions=result.versions,
-        copy_bandwidth_gb_per_s=result.copy_bandwidth,
-        cache_bytes=result.cache_bytes,
-        cache_bandwidth_gb_per_s=result.cache_bandwidth,
-        arithmetic_g_per_s=result.arithmetic,
-        empty_kernel_s=result.empty_kernel,
         doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
-        values={str(metric): value for metric, value in values.items() if value is not None},
+        values={str(metric): value for metric, value in result.values.items()},
+        **{name: getattr(result, attribute) for name, attribute in CONDITIONS.items()},
     )
     known = {name: value for name, value in asdict(line).items() if value not in (None, {})}
     try:
@@ -129,7 +114,6 @@ class Lines:
                 self.complaints.append(f"{door.shown(folder / FILE)}, line {number}: {fault}")
             else:
                 self.lines.append(line)
-        self.newest = {line.place: line for line in self.lines}
         self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
         self.every: dict[Place, list[Line]] = {}
         for line in self.lines:
@@ -137,14 +121,14 @@ class Lines:
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
-        return self.newest.get(place)
+        return self.every[place][-1] if place in self.every else None
 
     def runs(self, place: Place) -> dict[Metric, dict[Run, float]]:
         """Every value of a result that is not doubtful and was measured with the versions and the driver of the newest:
         an upgrade is no repetition."""
         found: dict[Metric, dict[Run, float]] = {}
         for line in self.every.get(place, ()):
-            same = line.under == self.newest[place].under
+            same = line.under == self.every[place][-1].under
             for name, value in line.values.items() if same else ():
                 if line.run and name not in line.doubts:
                     found.setdefault(Metric(name), {})[Run(line.run, line.instance)] = value
@@ -152,7 +136,7 @@ class Lines:
 
     def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
         """The results that went wrong or were skipped when their recipe was measured last."""
-        for line in self.newest.values():
+        for *_, line in self.every.values():
             mine = line.place[:2] == (commit, environment) and line.status != Status.OK
             if mine and line.run == self.last[line.place[:-1]]:
                 yield line

@@ -152,9 +152,7 @@ def _files(store: Store, name: str, new_name: str) -> dict[str, bytes]:
 
 
 def _refuse_path(path: Path, data: dict[str, Any]) -> None:
-    """asv names an environment that it did not make after the path of its Python, unless our plugin tells it better."""
-    places = (data["env_name"], str(data["python"]), data["params"].get("python") or "")
-    if private.FLAT_PATH.search(data["env_name"]) or any("/" in place or "\\" in place for place in places):
+    if private.names_a_place(data):
         raise StoreError(
             f"{door.shown(path)} has the path of a Python in the name of its environment, because asv ran without this"
             " clone's asv.conf.json. Delete the file, and measure again: gpu-cookbook compare --save, or asv run in"

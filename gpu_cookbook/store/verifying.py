@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
 from gpu_cookbook.run import measure
@@ -30,12 +30,10 @@ from gpu_cookbook.words import make_plain, plain
 MOST_FILES = 200
 MOST_TOTAL = 2**25  # bytes of all files together
 MOST_ALIKE = 10  # findings of one kind that are shown one by one
-ENVIRONMENT = re.compile(r"(existing|virtualenv|conda|mamba|rattler|uv)-py\d+\.\d+(-[A-Za-z0-9_.=<>!+-]+)?")
-PYTHON = re.compile(r"\d+\.\d+(\.\d+)?")
 EQUAL = 1e-4  # relative: the same number, once in asv's file and once in runs.jsonl
-# Two H200s differed in the median by 3 % in device times, by 9 % in resident times and by 15 % in transfers. Ten times
-# as much is no longer what two machines of a kind do by themselves. What a host computes differed by up to 2.5 times
-# between two machines with the same GPU; the start of a process depends on its disk, too.
+# In one comparison, which is not stored, two H200s differed in the median by 3 % in device times, by 9 % in resident
+# times and by 15 % in transfers. Ten times as much is no longer what two machines of a kind do by themselves. What a
+# host computes differed by up to 2.5 times between the two; the start of a process depends on its disk, too.
 FAR = {
     **{Metric.DEVICE: 1.3, Metric.PREPARED: 1.9, Metric.RESIDENT: 1.9, Metric.TRANSFER: 2.5},
     **{Metric.FIRST: 5, Metric.MEMORY: 1.5},
@@ -216,12 +214,10 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
         commit, environment = data["commit_hash"], data["env_name"]
         if len(environment) < 128 and name != f"{commit[:8]}-{environment}.json":
             yield error(name, f"is of commit {commit[:8]} and environment {environment}: asv would not find it", again)
-        pythons = (data["python"], data["params"].get("python", data["python"]))
-        fits = ENVIRONMENT.fullmatch(environment) and not private.FLAT_PATH.search(environment)
-        if not fits or not all(map(PYTHON.fullmatch, pythons)):
+        if private.names_a_place(data):
             yield error(
                 name,
-                f"its environment is named {environment}, its Python {pythons[0]}: this may be a path of a computer",
+                f"its environment is named {environment}, its Python {data['python']}: this may be a path",
                 "Delete it, and measure again in a clone, whose asv.conf.json names environments by their version.",
             )
         for benchmark, columns in data["results"].items():
@@ -649,7 +645,7 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
 
 def _pairs(result: Result, alike: Sequence[Result]) -> Iterator[tuple[str, float, list[float], float]]:
     """(name, value, values elsewhere, how far apart they may be) of all that two machines have in common."""
-    on_gpu = result.driver is not None
+    on_gpu = repeats.on_gpu(result)
     for metric, most in FAR.items():
         values = [value for each in alike if (value := each.value(metric))]
         if values and (value := result.value(metric)):
