@@ -385,14 +385,21 @@ def compare(
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
         total = sum(len(left) for _, left in comparison.left)
-        task = bar.add_task("starting", total=repeat * total)
+        checks = bar.add_task("checking", total=len(comparison.left))
+        task = bar.add_task("measuring", total=repeat * total)
 
         def started(recipe: catalogue.Recipe, size: Size) -> None:
             label = catalogue.workload_module(recipe.workload).label(size)
             run = f"run {bar.tasks[task].completed // total + 1:.0f} of {repeat}: " if repeat > 1 else ""
             bar.update(task, description=f"{run}{recipe.workload}, {recipe.technique}, {label}")
 
-        outcome = comparison.measure(started, lambda: bar.advance(task), writer and writer.add, repeat)
+        outcome = comparison.measure(
+            started,
+            lambda: bar.advance(task),
+            writer and writer.add,
+            repeat,
+            checked=lambda: bar.advance(checks),
+        )
     results = outcome.results
     unwritten = None
     try:

@@ -41,7 +41,7 @@ def shell(line, code=0, folder=None, **variables):
 def measured(monkeypatch):
     """compare has a result at once: the time of NumPy."""
     outcome = comparing.Outcome([result("numpy", 40_000)])
-    monkeypatch.setattr(comparing.Comparison, "measure", lambda *_: outcome)
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda *_, **__: outcome)
     monkeypatch.setattr(cli, "warn_of_others", lambda: None)
 
 
@@ -200,7 +200,6 @@ def test_where_no_temporary_file_can_be_written_it_says_so(arguments):
 def filled(monkeypatch):
     """The folder for temporary files is full after so many processes."""
     (folder := Path(family.home(), "filled")).mkdir()
-    monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
     monkeypatch.setattr(runner, "run", functools.partial(runner.run, probe=Probe("made up", 1e3, 2**20)))
     monkeypatch.setattr(cli, "warn_of_others", lambda: None)
     monkeypatch.setattr(family, "home", lambda: str(folder))
@@ -233,7 +232,7 @@ def test_a_check_without_more_room_shows_what_was_checked(filled, monkeypatch):
 
 
 def test_a_comparison_without_more_room_shows_what_was_measured(filled):
-    filled(1)
+    filled(3)  # both are checked, one is measured
     out, err = invoked("compare", "increment", "multiply", "-t", "numpy", "-s", "100", "--format", "json", code=2)
     assert [(row["workload"], row["status"]) for row in json.loads(out)] == [("increment", "ok")]
     assert err.startswith(STOPPED) and err.endswith(ADVICE) and err.count("\n") == 1

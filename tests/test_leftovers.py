@@ -26,7 +26,7 @@ def test_kill_9_leaves_no_worker_and_no_folder(tmp_path):
         from gpu_cookbook import catalogue
         from gpu_cookbook.run import family, runner
         path = str(catalogue.find("multiply", "numpy").path)
-        with runner.Process({"action": "watch", "path": path}) as process:
+        with runner.Process({"action": "check", "path": path, "sizes": [255]}) as process:
             command = ["sleep", "600"]
             environment = {family.MARK: process.folder}
             orphan = subprocess.Popen(command, env=environment, start_new_session=True)

@@ -15,7 +15,7 @@ from conftest import HANG, has_ended, until
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
-from gpu_cookbook.run import check, family, measure, runner
+from gpu_cookbook.run import check, compare, family, measure, runner
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
@@ -145,8 +145,9 @@ ENDS = {
     "forges": "wrote something else into the pipe through which gpu-cookbook gets results",
     "closes_descriptors": "OSError: [Errno 9] Bad file descriptor",
 }
-# One of each way in which compare finds what is wrong, and some bad manners; the others are slow together.
-QUICK = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then", "any_out")
+# One of each way in which the process that is timed finds what is wrong by itself, without the check before it.
+MEASURED = ("stale_result", "not_waited", "one_buffer", "wrong_now_and_then")
+# The other bad manners are slow together.
 QUICK_MANNERS = ("prints", "leaks_memory", "leaks_objects", "changes_errors", "takes_all_cores", "leaves_process")
 # One of each class that check rejects within a second; the others are slow together, and some by themselves.
 QUICK_TO_REJECT = (
@@ -183,16 +184,10 @@ def test_every_wrong_recipe_is_tried():
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("*/with_*.py")}
 
 
-@pytest.fixture
-def unwatched(monkeypatch):
-    """Manners are left aside: what remembers results leaks, too."""
-    monkeypatch.setattr(runner, "watch", lambda recipe, limit: (None, None))
-
-
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK_TO_REJECT else [pytest.mark.slow]) for name in REASONS]
 )
-def test_check_rejects(name, unwatched):
+def test_check_rejects(name):
     sizes = edge_sizes(recipe(name))
     results = list(runner.run(recipe(name), "check", sizes))
     assert len(results) == len(sizes)
@@ -202,23 +197,19 @@ def test_check_rejects(name, unwatched):
 
 
 @pytest.mark.parametrize("name", NOT_WAITED)
-def test_check_rejects_a_wait_that_a_device_would_show(name, unwatched):
+def test_check_rejects_a_wait_that_a_device_would_show(name):
     """Its memory may be seen to be wrong before that."""
     for each in runner.run(recipe(name), "check", [255, 100_003]):
         assert re.search(r"wait\(\) returns before the device is done|elements are wrong", each.reason)
 
 
 @pytest.mark.parametrize(
-    ("name", "action"),
-    [
-        ("leaks_memory", "measure"),
-        *(pytest.param(name, "check", marks=[] if name in QUICK_MANNERS else [pytest.mark.slow]) for name in MANNERS),
-    ],
+    "name", [pytest.param(name, marks=[] if name in QUICK_MANNERS else [pytest.mark.slow]) for name in MANNERS]
 )
-def test_bad_manners_are_named(name, action, monkeypatch):
+def test_bad_manners_are_named(name, monkeypatch):
     monkeypatch.setattr(runner, "LEFT_LIMIT", 1)  # what stays here would stay for ten minutes
-    (result,) = runner.run(recipe(name), action, [255], probe=PROBE)
-    assert result.status == Status.FAILED and not result.timings
+    (result,) = runner.run(recipe(name), "check", [255])
+    assert result.status == Status.FAILED
     assert MANNERS[name] in result.reason
 
 
@@ -234,9 +225,28 @@ def test_an_early_end_is_told(name, action):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in sorted(REASONS)]
+    ("name", "reason"),
+    [
+        ("one_buffer", f"failed its check at 1: {REASONS['one_buffer']}"),
+        ("leaks_memory", "failed its check: leaks: "),
+        ("exits_at_once", f"failed its check at 0: {ENDS['exits_at_once']}"),
+    ],
 )
-def test_compare_measures_nothing_wrong(name, unwatched):
+def test_compare_measures_nothing_that_fails_its_check(name, reason, monkeypatch):
+    def checked(recipe, action, sizes):
+        assert action == "check"
+        return run(recipe, action, sizes)
+
+    run = runner.run
+    monkeypatch.setattr(runner, "run", checked)
+    comparison = compare.Comparison([recipe(name)], {"multiply": [100, 1_000]})
+    outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
+    assert [(each.size, each.status) for each in outcome.results] == [(100, "failed"), (1_000, "failed")]
+    assert all(each.reason.startswith(reason) for each in outcome.results), outcome.results
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_answers_are_checked_in_the_process_that_is_timed_too(name):
     (result,) = runner.run(recipe(name), "measure", [100], probe=PROBE)
     assert result.status == Status.FAILED and not result.timings
 
@@ -254,7 +264,7 @@ def test_a_crash_at_the_end_costs_the_last_result():
     assert last.reason == "passed, then: crashed: SIGABRT"
 
 
-def test_an_interrupt_keeps_the_last_result(monkeypatch, unwatched):
+def test_an_interrupt_keeps_the_last_result(monkeypatch):
     def interrupted(*_):
         yield {"result": Result.of(recipe("crash"), 255, Status.OK)}
         raise KeyboardInterrupt
@@ -274,13 +284,13 @@ FORGED = {
 
 
 @pytest.mark.parametrize("messages", FORGED.values(), ids=FORGED)
-def test_what_no_worker_says_is_garbage(messages, monkeypatch, unwatched):
+def test_what_no_worker_says_is_garbage(messages, monkeypatch):
     monkeypatch.setattr(runner.Process, "messages", lambda *_: iter(messages))
     *_, last = runner.run(recipe("crash"), "measure", [255, 256])
     assert last.status == Status.FAILED and runner.GARBAGE in last.reason
 
 
-def test_a_result_belongs_to_the_recipe_that_runs(monkeypatch, unwatched):
+def test_a_result_belongs_to_the_recipe_that_runs(monkeypatch):
     other = replace(Result.of(recipe("crash"), 255, Status.OK), workload="none", technique="none", lane="tuned")
     messages = [{"device": "CPU"}, {"result": other}]
     monkeypatch.setattr(runner.Process, "messages", lambda *_: iter(messages))
@@ -298,7 +308,7 @@ def test_nothing_is_left_of_a_worker_that_died(tmp_path, monkeypatch):
 
 def test_nothing_is_left_of_a_worker_that_starts_processes_while_it_is_ended(monkeypatch):
     monkeypatch.setattr(family, "KILL_LIMIT", HANG)
-    with runner.Process({"action": "watch", "path": str(recipe("hang").path)}) as process:
+    with runner.Process({"action": "check", "path": str(recipe("hang").path), "sizes": [255]}) as process:
         monkeypatch.setenv(family.MARK, process.folder)
         with subprocess.Popen(["bash", "-c", "while :; do sleep 60 & sleep 0.002; done"]):
             until(lambda: len(list(process.family())) >= 10)
@@ -734,13 +744,13 @@ SLOW = {  # what a device would have to be like for NumPy's recipes to be too fa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
-def test_compare_refuses_what_is_too_fast(name, unwatched):
+def test_compare_refuses_what_is_too_fast(name):
     workload, size, probe, reason = SLOW[name]
     (result,) = runner.run(catalogue.find(workload, "numpy"), "measure", [size], probe=probe)
     assert result.status == Status.REFUSED and result.reason.endswith(reason) and not result.timings
 
 
-def test_what_the_device_can_do_is_measured_beside_each_result(unwatched):
+def test_what_the_device_can_do_is_measured_beside_each_result():
     for result in runner.run(catalogue.find("multiply", "numpy"), "measure", [1000, 40_000]):
         assert result.ok and all(getattr(result, name) for name in PROBED - {"cache_bytes"})
 

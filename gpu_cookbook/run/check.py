@@ -248,6 +248,20 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
 
 
+def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong with a call at this size, without and with transfer, in one line, or None."""
+    upload, function, wait, download = steps(module, workload)
+    inputs = workload.inputs(size)
+    expected = Expected(workload, inputs)
+    result = function(*upload(*(np.array(x) if isinstance(x, np.ndarray) else x for x in inputs)))
+    wait(result)
+    fault = expected.fault_of(result, download)
+    if not fault and hasattr(module, "round_trip"):
+        fault = expected.disagreement(module.round_trip(*inputs))
+        return fault and f"round_trip: {fault}"
+    return fault
+
+
 def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
     call before is then found out, and so is a result that the next call changes."""

@@ -4,12 +4,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Key, Result, Run, Size
+from gpu_cookbook.results import Key, Result, Run, Size, Status
 from gpu_cookbook.run import runner
 
 Save = Callable[[Recipe, Result, Run], None]
@@ -83,24 +83,34 @@ class Comparison:
         finished: Callable[[], None],
         save: Save | None,
         repeat: int = 1,
+        checked: Callable[[], None] = lambda: None,
     ) -> Outcome:
         """The known results and, measured one recipe after another, those that are left; each is saved as soon as it is
-        measured. ``started`` and ``finished`` are called before and after each. ``repeat``: how often the whole is
-        measured; the outcome has the last result of each, with the values of all runs."""
+        measured. Before that, all recipes are checked: what fails is not measured, and its results have failed.
+        ``checked`` is called after the check of each recipe, ``started`` and ``finished`` before and after each result.
+        ``repeat``: how often everything is measured; the outcome has the last result of each, with the values of all
+        runs."""
+        last = time.monotonic()
         outcome = Outcome()
         newest: dict[Key, Result] = {}
-        last = time.monotonic()
 
         def spent(phase: str) -> None:
             nonlocal last
             outcome.spent[phase] = outcome.spent.get(phase, 0) + time.monotonic() - last
             last = time.monotonic()
 
+        checks = check([recipe for recipe, _ in self.left], checked)
+        spent("checking")
+        if checks.interrupted or checks.stopped:
+            return replace(checks, results=self.found)
         try:
             for _ in range(repeat):
                 run = Run.now()
                 for recipe, sizes in self.left:
-                    for result in runner.run(recipe, "measure", sizes, started, spent=spent):
+                    results = _failed(recipe, sizes, checks.results) or runner.run(
+                        recipe, "measure", sizes, started, spent=spent
+                    )
+                    for result in results:
                         outcome.measured += 1
                         newest[result.key] = result.again(run, newest.get(result.key))
                         if save:
@@ -114,6 +124,18 @@ class Comparison:
             runner.stop_all()
         outcome.results = [*self.found, *newest.values()]
         return outcome
+
+
+def _failed(recipe: Recipe, sizes: Sequence[Size], checks: Sequence[Result]) -> list[Result]:
+    """The results of these sizes if the recipe has failed its check, otherwise none."""
+    own = [each for each in checks if _key(recipe, each.size) == each.key]
+    first = next((each for each in own if each.status == Status.FAILED), None)
+    if not first:
+        return []
+    everywhere = len({each.reason for each in own}) == 1
+    where = "" if everywhere else f" at {catalogue.workload_module(recipe.workload).label(first.size)}"
+    reason = f"failed its check{where}: {first.reason}"
+    return [replace(first, size=size, reason=reason) for size in sizes]
 
 
 def _key(recipe: Recipe, size: Size) -> Key:

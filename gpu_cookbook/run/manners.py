@@ -1,6 +1,5 @@
-"""What a recipe leaves behind or changes around itself. It is called again and again in a process in which nothing is
-timed: for check, that of its other checks; for compare, one of its own. Objects and bytes are counted, so that a busy
-machine changes nothing."""
+"""What a recipe leaves behind or changes around itself. It is called again and again, after its other checks, in a
+process in which nothing is timed. Objects and bytes are counted, so that a busy machine changes nothing."""
 
 import contextlib
 import ctypes

@@ -81,15 +81,10 @@ def run(
     machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     checking = action == "check"
-    fault, afterwards = watch(recipe, limit) if not checking else (None, None)
-    spent("checking for side effects")
-    if fault:
-        yield from (Result.of(recipe, size, Status.FAILED, fault) for size in sizes)
-        return
     job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probe": probe and asdict(probe)}
     left = list(sizes)
     held: list[Result] = []  # until the process has ended: the last, and all of a check
-    device = ending = None
+    device = ending = fault = None
     with Process(job) as process:
         try:
             for message in process.messages(START_LIMIT, limit):
@@ -123,28 +118,12 @@ def run(
     spent("ending")
     if fault:
         held = [replace(each, status=Status.FAILED, reason=fault) for each in held]
-    elif held and held[-1].ok and not left and (ending or afterwards):
-        then = f"passed, then: {ending}" if ending else f"passed, then called again and again: {afterwards}"
-        held[-1] = replace(held[-1], status=Status.FAILED, reason=then)
+    elif held and held[-1].ok and not left and ending:
+        held[-1] = replace(held[-1], status=Status.FAILED, reason=f"passed, then: {ending}")
     yield from held
     for number, size in enumerate(left):
         reason = ending if number == 0 else f"not reached: {ending}"
         yield _with_conditions(Result.of(recipe, size, Status.FAILED, reason), recipe, device)
-
-
-def watch(recipe: catalogue.Recipe, limit: float) -> tuple[str | None, str | None]:
-    """(what the recipe leaves behind or changes, how its process ended early), each in one line, or None. The second
-    does not reject all results: what ends every process of the recipe is seen again while they are measured."""
-    fault = ending = None
-    with Process({"action": "watch", "path": str(recipe.path)}) as process:
-        for message in process.messages(START_LIMIT, limit):
-            fault = fault or message.get("manners")
-            ending = ending or message.get("ending")
-        if process.timed_out:
-            fault = ending  # it would time out again
-        elif not ending:
-            fault = fault or process.left() or process.said()
-    return fault, ending
 
 
 def _understood(line: bytes) -> dict[str, Any] | None:

@@ -1,13 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; watch with
-``path``; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; or join with
-``framework`` and ``address``.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; scale with
+``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; or join with ``framework`` and
+``address``.
 
-Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for watch
-{"imported": framework}; for watch and check {"manners": fault} if there is one; for scale {"engine": {…}},
-{"answer": {…}} for each problem and {"cost": {…}}; for join {"imported": framework} and {"behind": {…}};
-{"ending": reason} if something other than a result failed; {"done": true} at the end.
+Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
+{"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
+join {"imported": framework} and {"behind": {…}}; {"ending": reason} if something other than a result failed;
+{"done": true} at the end.
 """
 
 import time
@@ -37,7 +37,7 @@ from typing import Any, TypeVar
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import distribution, engines, load, manners, measure, memory
-from gpu_cookbook.run.check import Expected, check_often, check_refusals, check_size, reason, steps
+from gpu_cookbook.run.check import Expected, check_call, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
@@ -128,7 +128,7 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
 
 
 def compare(job: Mapping[str, Any], say: Say) -> None:
-    """Measures a recipe at each size, after it was checked in this process."""
+    """Measures a recipe at each size, after a look at its answers at the edge sizes. check() saw the rest."""
     recipe = catalogue.read(Path(job["path"]))
     workload = workload_for(recipe)
     sizes = list(map(_size, job["sizes"]))
@@ -161,8 +161,13 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
             result = judged(result.beside(best))
             return replace(result, first=first) if size == sizes[0] and result.ok else result
 
+        def right(size: Size) -> Result:
+            if fault := check_call(module, workload, size):
+                raise measure.Wrong(fault)
+            return blank(size)
+
         for size in workload.EDGE_SIZES:
-            edge = checked(recipe, module, workload, size, device)
+            edge = attempt(partial(right, size), blank(size))
             if not edge.ok:
                 fault = f"wrong at {workload.label(size)}: {edge.reason}"
                 for wanted in sizes:
@@ -175,18 +180,6 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
 
 def _size(size: int | list[int]) -> Size:
     return tuple(size) if isinstance(size, list) else size
-
-
-def watch(job: Mapping[str, Any], say: Say) -> None:
-    """Looks at what a recipe leaves behind or changes."""
-    recipe = catalogue.read(Path(job["path"]))
-    watching = manners.Watch(recipe)
-    with contextlib.ExitStack() as engine:
-        module = watching.load(engine)
-        say(imported=recipe.framework)
-        watching.calls(module, catalogue.workload_module(recipe.workload))
-    if fault := watching.end():
-        say(manners=fault)
 
 
 def scale(job: dict[str, Any], say: Say) -> None:
@@ -287,9 +280,7 @@ def main() -> None:
                 pipe.write(json.dumps(message) + "\n")
 
         try:
-            if job["action"] == "watch":
-                watch(job, say)
-            elif job["action"] == "scale":
+            if job["action"] == "scale":
                 scale(job, say)
             elif job["action"] == "join":
                 join(job, say)
