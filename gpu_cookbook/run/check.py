@@ -81,6 +81,10 @@ class Expected:
         """Whether there is only one right answer, down to the sign of a zero."""
         return isinstance(self.tolerance, int) and self.tolerance == 0
 
+    @cached_property
+    def has_zero(self) -> bool:
+        return bool((self.answer == 0).any())
+
     def held(self, result: Any) -> np.ndarray | None:
         """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
         is no result yet."""
@@ -122,7 +126,7 @@ class Expected:
         dtype = next((x.dtype for x in self.inputs if isinstance(x, np.ndarray)), np.float64)
         if result.dtype != dtype:
             return f"the result's dtype is {result.dtype} instead of {dtype}"
-        if _equal(result, expected) and not (self.exact and (expected == 0).any()):
+        if _equal(result, expected) and not (self.exact and self.has_zero):
             return None
         wrong = result != expected
         with np.errstate(invalid="ignore"):

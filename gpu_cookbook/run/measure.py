@@ -175,6 +175,15 @@ class Calls:
         self.expected = [Expected(workload, inputs) for inputs in self.inputs]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
         self.others = itertools.count(0.5)  # values that no element has
+        # For copies of them, and for an array to write into, at the same place for each metric: new pages for gigabytes
+        # take longer than their contents.
+        self.room = [
+            (
+                [np.empty_like(x) if isinstance(x, np.ndarray) else x for x in inputs],
+                np.empty(expected.answer.shape, np.float32),
+            )
+            for inputs, expected in zip(self.inputs, self.expected, strict=True)
+        ]
         self.anew = None if self.arrays else (workload.inputs(size, seed) for seed in itertools.count(count + 1))
 
     turns: list[Turn]
@@ -187,11 +196,14 @@ class Calls:
         self.turns, self.done, self.checking, self.what, self.on_host = [], 0, 0.0, what, on_host
         self.spare, self.refilled = len(self.inputs) - 1, False
         for number in range(only or self.spare):
-            # upload() may not copy, and what is in a set changes: so these are copies.
-            arguments = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in self.inputs[number])
-            turn = Turn(number, arguments if on_host else self.upload(*arguments))
+            copies, out = self.room[number]  # upload() may not copy, and what is in a set changes
+            for copy, x in zip(copies, self.inputs[number], strict=True):
+                if isinstance(x, np.ndarray):
+                    np.copyto(copy, x)
+            turn = Turn(number, tuple(copies) if on_host else self.upload(*copies))
             if poisoned and takes_out(self.function):
-                (turn.options["out"],) = self.upload(np.full(self.expected[number].answer.shape, np.nan, np.float32))
+                out.fill(np.nan)
+                (turn.options["out"],) = self.upload(out)
             self.turns.append(turn)
         self.now = self.turns[0]
         undo = memory.change_one(self.now.arguments[0], 0) if on_host or not self.in_place else None
