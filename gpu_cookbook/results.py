@@ -436,16 +436,17 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
 
 def completed(results: Iterable[Result]) -> list[Result]:
     """The results with their speedups over NumPy in the same environment, and the size from which each technique is
-    faster than NumPy. A doubtful time gives no speedup."""
+    faster than NumPy. A doubtful time gives no speedup, nor does a stale one over a NumPy of another commit."""
     results = list(results)
     numpy = {
-        (each.workload, each.environment, each.size): base
+        (each.workload, each.environment, each.size): each
         for each in results
-        if each.is_numpy and (base := each.value(Metric.RESIDENT)) is not None and not each.doubt(Metric.RESIDENT)
+        if each.is_numpy and each.value(Metric.RESIDENT) is not None and not each.doubt(Metric.RESIDENT)
     }
     found = []
     for each in results:
-        base = numpy.get((each.workload, each.environment, each.size))
+        other = numpy.get((each.workload, each.environment, each.size))
+        base = other.value(Metric.RESIDENT) if other and _of_one_state(each, other) else None
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not each.doubt(metric)}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups))
@@ -468,6 +469,12 @@ def completed(results: Iterable[Result]) -> list[Result]:
         )
         for each in found
     ]
+
+
+def _of_one_state(one: Result, other: Result) -> bool:
+    """Whether the code of both is that of today, or of one commit."""
+    commits = {each.origin.commit for each in (one, other) if each.origin}
+    return len(commits) < 2 or not (one.stale or other.stale)
 
 
 def _series(result: Result) -> tuple[str, str, str]:
@@ -549,14 +556,15 @@ def _best(lane: Sequence[Result], metric: Metric) -> Result:
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     """{technique: its rank} among the results of one workload and size, ranked separately for each lane. A lane with a
-    doubtful value has no ranks: that one may be the best."""
+    doubtful value has no ranks: that one may be the best. What is stale is not ranked beside what is not."""
     if metric in UNRANKED:
         return {}
     results = list(results)
     lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
     several = len({each.lane for each in results}) > 1
     found: dict[str, Rank] = {}
-    for lane in lanes:
+    for every in lanes:
+        lane = [each for each in every if not each.stale] or every
         if several and all(each.is_numpy for each in lane):
             continue  # NumPy is only there for comparison: alone in its lane, it is not ranked
         if any(each.doubt(metric) for each in lane):

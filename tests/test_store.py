@@ -393,6 +393,35 @@ def test_two_machines_never_stand_for_one_another_unasked(clone):
     assert {row["verdict"] for table in json.loads(out) for row in table["rows"]} == {"faster"}
 
 
+def test_each_recipe_is_shown_from_the_newest_commit_that_measured_it(clone):
+    for technique, size in (("numpy", 40_000), ("torch", 40_000), ("torch", 1_000_000)):
+        add(store.Writer(store.Store(), "m", resume=True), technique, size)
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=3e-5)
+    commits = {work[1:]: each.stored.commit for work, each in stored_newest().items()}
+    old, new = git(clone, "rev-parse", "HEAD~1", "HEAD").split()
+    assert commits == {("numpy", 40_000): new, ("torch", 40_000): old, ("torch", 1_000_000): old}
+
+
+def test_a_removed_recipe_is_shown_only_until_its_workload_is_measured_without_it(clone, monkeypatch):
+    for technique in ("numpy", "torch"):
+        add(store.Writer(store.Store(), "m"), technique, 40_000)
+    rest = [each for each in catalogue.recipes() if each.technique != "torch"]
+    with monkeypatch.context() as without:
+        without.setattr(catalogue, "recipes", lambda: rest)
+        assert {technique for _, technique, _ in stored_newest()} == {"numpy", "torch"}
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    with monkeypatch.context() as without:
+        without.setattr(catalogue, "recipes", lambda: rest)
+        assert {technique for _, technique, _ in stored_newest()} == {"numpy"}
+
+
+def stored_newest():
+    shown, _ = store.select(store.Store().load()[0])
+    return {each.work: each for each in shown}
+
+
 def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone):
     for workload in ("multiply", "increment"):
         writer = store.Writer(store.Store(), "m")

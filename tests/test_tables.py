@@ -17,7 +17,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import html_page, tables, text
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.change import change
-from gpu_cookbook.results import FirstResult, Metric, Timing, of_lane
+from gpu_cookbook.results import FirstResult, Metric, Timing, completed, of_lane
 from gpu_cookbook.words import csv_cell
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
@@ -186,7 +186,26 @@ def test_noise_and_stale_recipes_are_marked():
     results = [result("a", 1.0, 0.2), result("b", 2.0, origin=STALE), result("c", 3.0, 0.5, origin=STALE)]
     (table, _) = tables.measured(results)
     assert [row[-1].text for row in table.rows] == ["*~1.00 s", "†2.00 s", "†~3.00 s"]
-    assert "† is stale: the recipe, its workload or its kernel has changed" in notes([table, _])
+    assert "† is stale: the recipe, its workload, its kernel or what is timed has changed" in notes([table, _])
+
+
+def test_what_is_stale_is_ranked_only_where_all_is():
+    old = [result("a", 1.0, origin=STALE), result("b", 2.0, origin=STALE)]
+    (table, _) = tables.measured(old)
+    assert [row[-1].text for row in table.rows] == ["*†1.00 s", "†2.00 s"]
+    (table, _) = tables.measured([*old, result("c", 3.0)])
+    assert [row[-1].text for row in table.rows] == ["†1.00 s", "†2.00 s", "*3.00 s"]
+    doubtful = result("a", 1.0, origin=STALE, doubts={Metric.RESIDENT: "others kept it busy"})
+    (table, _) = tables.measured([doubtful, result("c", 3.0)])
+    assert [row[-1].text for row in table.rows] == ["†?1.00 s", "*3.00 s"]
+
+
+def test_a_stale_time_gives_a_speedup_only_over_the_numpy_of_its_commit():
+    def speedups(origin, of_numpy):
+        return completed([result("numpy", 4.0, origin=of_numpy), result("a", 2.0, origin=origin)])[1].speedups
+
+    assert speedups(BOX, LATER) == speedups(STALE, STALE) == speedups(STALE, BOX) == {Metric.RESIDENT: 2.0}
+    assert speedups(replace(STALE, commit="e" * 20), BOX) == speedups(BOX, replace(STALE, commit="e" * 20)) == {}
 
 
 def test_what_did_not_run_is_kept_apart_and_has_its_reason_once():
@@ -250,13 +269,12 @@ def test_what_moves_no_memory_has_no_bandwidth():
     assert len(tables.measured([result("a", workload="random_subset_mean", size=4000)])) == 1
 
 
-def test_machines_commits_and_environments_of_asv_do_not_share_a_table():
+def test_machines_and_environments_of_asv_do_not_share_a_table():
     other = replace(BOX, environment="other")
-    found = tables.measured([result("a"), result("a", 2.0, origin=LATER), result("a", 3.0, origin=other)])
-    assert [texts(table)["a"][-1] for table in found[::2]] == ["*1.00 s", "*2.00 s", "*3.00 s"]
+    found = tables.measured([result("a"), result("b", 2.0, origin=LATER), result("a", 3.0, origin=other)])
+    assert [texts(table)["a"][-1] for table in found[::2]] == ["*1.00 s", "*3.00 s"]
     assert [table.title.rpartition(". ")[2] for table in found[::2]] == [
-        "box, existing, 01234567, 2026-11-21",
-        "box, existing, ffffffff, 2026-11-21",
+        "box, existing, 01234567 and ffffffff, 2026-11-21",
         "box, other, 01234567, 2026-11-21",
     ]
     (alone, _) = tables.measured([result("a")])

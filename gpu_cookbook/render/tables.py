@@ -46,7 +46,10 @@ LEGEND = {  # sign: what it means
     "median. First results and memory peaks are single measurements without a spread.",
     format.DOUBT: "? is doubtful: something disturbed the measurement, or two ways of taking the device's time "
     "disagree. A lane with such a value is not ranked; the reasons are below the workload's last table.",
-    format.STALE: "† is stale: the recipe, its workload or its kernel has changed or was removed since.",
+    format.STALE: (
+        "† is stale: the recipe, its workload, its kernel or what is timed has changed, or it was removed. Nothing"
+        " stale is ranked beside what is not."
+    ),
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
 }
@@ -244,9 +247,9 @@ def _measured_with(ok: Sequence[Result]) -> str:
 
 
 def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
-    """Technique × size, one table per workload and metric. Results of two machines, environments or commits never share
-    a table, except in the overview, where each column is one workload at one commit. The reasons why something is
-    missing are below a workload's last table; how a run was measured is below the run's last table.
+    """Technique × size, one table per workload and metric. Results of two machines or environments never share a table.
+    The reasons why something is missing are below a workload's last table; how it was measured is below the machine's
+    last table.
 
     ``lane``: only the results of this lane, plus NumPy's.
     """
@@ -257,13 +260,12 @@ def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
     for runs in grouped(results, _installation):
         if len({each.workload for each in runs}) > 1:
             tables.append(_overview(runs, source_of(runs, results)))
-        for run in grouped(runs, lambda each: each.origin and each.origin.commit):
-            source, spreads = source_of(run, results), repeats.spreads(run)
-            for mine in grouped(run, lambda each: each.workload):
-                found = [_of_metric(mine, metric, source, spreads) for metric in Metric]
-                tables += [table for table in found if table.rows or table is found[0]]
-                below(tables, reasons_of(mine))
-            below(tables, [Entry(legend(), "note"), provenance("Measured", run), *elsewhere(spreads)])
+        spreads = repeats.spreads(runs)
+        for mine in grouped(runs, lambda each: each.workload):
+            found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
+            tables += [table for table in found if table.rows or table is found[0]]
+            below(tables, reasons_of(mine))
+        below(tables, [Entry(legend(), "note"), provenance("Measured", runs), *elsewhere(spreads)])
     return tables
 
 

@@ -230,7 +230,7 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(the newest results of each machine, environment and workload, []); or ([], [(before, after), …]) if two
+    """(the newest results of each machine, environment and recipe, []); or ([], [(before, after), …]) if two
     machines, commits or environments are named: one pair per machine, because two machines are only compared if both
     are named.
 
@@ -276,8 +276,9 @@ def _fits(result: Result, key: str, word: str) -> bool:
 
 
 def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    """For each machine, environment and workload, the results of the newest commit. If that has several of asv's
-    environments: those of the one with the most results, and among equals the latest."""
+    """For each machine, environment and recipe, the results of the newest commit that has any; of a recipe that was
+    removed, only if that commit is the newest of its workload. All are of one of asv's environments: if the newest
+    commit has several, of the one with the most results, and among equals the latest."""
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
@@ -292,7 +293,17 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
         commit_date, measured = each.stored.order
         rank = (commit_date, counts[run(each)], measured, run(each))
         best[place(each)] = max(rank, best.get(place(each), rank))
-    return [each for each in mine if run(each) == best[place(each)][-1]]
+    there = {(each.workload, each.technique) for each in catalogue.recipes()}
+    shown = [
+        each
+        for each in mine
+        if each.stored.environment == best[place(each)][-1][-1]
+        and ((each.workload, each.technique) in there or run(each) == best[place(each)][-1])
+    ]
+    commits = {
+        (place(each), each.technique): each.stored.commit for each in sorted(shown, key=lambda r: r.stored.order)
+    }
+    return [each for each in shown if each.stored.commit == commits[place(each), each.technique]]
 
 
 def _content(path: Path) -> bytes | None:
