@@ -17,7 +17,7 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.render import charts, history, html_page, scaling_charts, scaling_tables, tables
+from gpu_cookbook.render import beside, charts, history, html_page, scaling_charts, scaling_tables, tables
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
 from gpu_cookbook.render.html_page import Site
@@ -65,6 +65,7 @@ def write():
         difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
+    put("generated/beside.html", besides())
     put("generated/history.md", history_list())
     reached, complaints = limits.kept_tables()
     stored.complain(complaints)
@@ -313,6 +314,14 @@ def machines_list() -> str:
     return "\n".join(
         [*lines, "", "```{toctree}", ":hidden:", "", *(f"machines/{name}" for name in stored.results()), "```", ""]
     )
+
+
+def besides() -> str:
+    """The other GPUs beside GPU_MACHINE, each in a table; or that there are none."""
+    others = [machine for machine in stored.results() if machine != stored.GPU_MACHINE]
+    found = [beside.beside(stored.of(stored.GPU_MACHINE), stored.of(machine)) for machine in others]
+    shown = "".join(table_html(table, "") for table in found if table)
+    return shown or "<p>No two GPUs have results of today's recipes.</p>\n"
 
 
 def sent_by(machine: str) -> str:

@@ -225,3 +225,17 @@ def test_a_lock_has_the_versions_that_were_measured():
         locked = pins(name)
         apart = {package: version for package, version in measured.items() if locked[package][0][0] != Version(version)}
         assert apart == {}, "make locks"
+
+
+def test_a_clone_finds_its_recipes_without_being_installed():
+    """asv imports the clone's package whatever is installed: it puts the clone first for its plugins."""
+    code = f"""
+import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "editable" not in repr(each).lower()]
+sys.path.insert(0, {str(ROOT)!r})
+import gpu_cookbook.kernels
+from gpu_cookbook import catalogue
+assert catalogue.FOLDER == catalogue.Path({str(ROOT / "recipes")!r})
+assert catalogue.recipes()
+"""
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)

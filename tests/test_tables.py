@@ -14,7 +14,7 @@ from making import BOX, timing
 from rich.console import Console
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render import html_page, tables, text
+from gpu_cookbook.render import beside, html_page, tables, text
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.change import change
 from gpu_cookbook.results import FirstResult, Metric, Timing, completed, of_lane
@@ -206,6 +206,26 @@ def test_a_stale_time_gives_a_speedup_only_over_the_numpy_of_its_commit():
 
     assert speedups(BOX, LATER) == speedups(STALE, STALE) == speedups(STALE, BOX) == {Metric.RESIDENT: 2.0}
     assert speedups(replace(STALE, commit="e" * 20), BOX) == speedups(BOX, replace(STALE, commit="e" * 20)) == {}
+
+
+def test_another_gpu_is_put_in_proportion():
+    def at(machine, seconds, **changes):
+        origin = replace(BOX, machine=machine)
+        return [
+            result("a", seconds, copy_bandwidth=1000 / seconds, origin=origin),
+            result("b", 3 * seconds**2, copy_bandwidth=1000 / seconds, origin=origin),
+            result("c", 100.0, origin=replace(origin, stale=machine == "fast")),
+            result("d", 100.0 * seconds, doubts={Metric.RESIDENT: "others kept it busy"}, origin=origin),
+            result("numpy", 1000.0, driver=None, origin=origin),
+        ]
+
+    table = beside.beside(at("fast", 1.0), at("slow", 2.0))
+    assert table.title == "Times on slow in proportion to those on fast"
+    assert [[entry.text for entry in row] for row in table.rows] == [
+        ["a copy within the memory", "", "×2.00", "", ""],
+        [f"multiply, {LARGE:,}", "3", "–", "×3.00 (2.00 to 4.00)", "–"],
+    ]
+    assert beside.beside(at("fast", 1.0), []) is None
 
 
 def test_what_did_not_run_is_kept_apart_and_has_its_reason_once():

@@ -1,0 +1,64 @@
+"""Two machines side by side: what of a GPU's time follows its memory, its arithmetic, or neither."""
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.render import format
+from gpu_cookbook.render.tables import Entry, Row, Table, provenance
+from gpu_cookbook.results import Metric, Result, grouped
+
+METRICS = (Metric.DEVICE, Metric.RESIDENT, Metric.TRANSFER)
+# What a device can do, as the time that it takes: more GB/s are less time.
+PROBES: dict[str, Callable[[Result], float | None]] = {
+    "a copy within the memory": lambda each: each.copy_bandwidth and 1 / each.copy_bandwidth,
+    "the same within the cache": lambda each: each.cache_bandwidth and 1 / each.cache_bandwidth,
+    "multiplications and additions": lambda each: each.arithmetic and 1 / each.arithmetic,
+    "an empty kernel": lambda each: each.empty_kernel,
+}
+
+
+def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
+    """The times of two machines' GPUs in proportion: of what their device can do, and of the recipes that both have
+    measured with the code of today. None if there are none."""
+    known = {each.key: each for each in one if _counts(each)}
+    pairs = [(known[each.key], each) for each in other if _counts(each) and each.key in known]
+    if not pairs:
+        return None
+    rows: list[Row] = []
+    for what, of in PROBES.items():
+        if factors := [after / before for pair in pairs for before, after in [map(of, pair)] if before and after]:
+            rows.append((Entry(what), Entry(""), Entry(_times(statistics.median(factors))), Entry(""), Entry("")))
+    for mine in grouped(pairs, lambda pair: (pair[0].workload, pair[0].size)):
+        workload, size = mine[0][0].workload, mine[0][0].size
+        label = f"{workload}, {catalogue.workload_module(workload).label(size)}"
+        rows.append((Entry(label), Entry(str(len(mine))), *(Entry(_spread(mine, metric)) for metric in METRICS)))
+    names = [pair.stored.machine for pair in pairs[0]]
+    title = f"Times on {names[1]} in proportion to those on {names[0]}"
+    head = ("what", "recipes", "device", "resident", "transfer")
+    notes = [
+        Entry(
+            "Of the recipes: the median, and in brackets the least and the most. Doubtful times do not count."
+            " A transfer also depends on the host's processor and memory.",
+            "note",
+        ),
+        provenance(names[0], [before for before, _ in pairs]),
+        provenance(names[1], [after for _, after in pairs]),
+    ]
+    return Table(title, head, "lrrrr", rows, notes, [])
+
+
+def _counts(result: Result) -> bool:
+    return result.ok and not result.stale and result.driver is not None
+
+
+def _spread(pairs: Sequence[tuple[Result, Result]], metric: Metric) -> str:
+    known = [[None if each.doubt(metric) else each.value(metric) for each in pair] for pair in pairs]
+    factors = [after / before for before, after in known if before and after]
+    if not factors:
+        return format.UNKNOWN
+    return f"{_times(statistics.median(factors))} ({min(factors):.2f} to {max(factors):.2f})"
+
+
+def _times(factor: float) -> str:
+    return f"×{factor:.2f}"
