@@ -88,8 +88,11 @@ def _measured(workload, technique):
     if kept and kept.exists():
         return json.loads(kept.read_text("utf-8"))
     comparison = compare.Comparison([recipe], {workload: catalogue.default_sizes(workload)})
-    results = comparison.measure(lambda *_: None, lambda: None, save=None).results
-    text = json.dumps([asdict(replace(each, runs={})) for each in results])  # the values are in the result, too
+    outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
+    if outcome.stopped or outcome.interrupted:
+        raise outcome.stopped or KeyboardInterrupt
+    # Without the runs: the values are in the result, too.
+    text = json.dumps([asdict(replace(each, runs={})) for each in outcome.results])
     if kept:
         kept.write_text(text, "utf-8")
     return json.loads(text)
@@ -198,7 +201,8 @@ def _suite(folder):
         params = (techniques, sizes)
         param_names = ("technique", "size")
         version = VERSION
-        timeout = 2 * runner.START_LIMIT + facts.TIME_LIMIT * (len(sizes) + 2)  # the first call measures all
+        # The first call checks and measures all.
+        timeout = 2 * runner.START_LIMIT + facts.TIME_LIMIT * (len(facts.EDGE_SIZES) + len(sizes) + 3)
         timer = CLOCK
         rounds = number = min_run_count = 1
         warmup_time = 0

@@ -318,8 +318,9 @@ def machines_list() -> str:
 
 def besides() -> str:
     """The other GPUs beside GPU_MACHINE, each in a table; or that there are none."""
-    others = [machine for machine in stored.results() if machine != stored.GPU_MACHINE]
-    found = [beside.beside(stored.of(stored.GPU_MACHINE), stored.of(machine)) for machine in others]
+    every = stored.results()
+    mine = every.get(stored.GPU_MACHINE, [])
+    found = [beside.beside(mine, other) for machine, other in every.items() if machine != stored.GPU_MACHINE]
     shown = "".join(table_html(table, "") for table in found if table)
     return shown or "<p>No two GPUs have results of today's recipes.</p>\n"
 

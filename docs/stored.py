@@ -1,6 +1,7 @@
 """The stored results, read once for all pages, and how a page names one of them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from sphinx.errors import SphinxError
@@ -45,7 +46,7 @@ def every_result() -> list[Result]:
 
 @cache
 def results() -> dict[str, list[Result]]:
-    """{machine: the newest results of each workload}, machines with a GPU first."""
+    """{machine: the newest results of each recipe}, machines with a GPU first."""
     found, _ = asv_files.select(every_result())
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))
@@ -105,10 +106,10 @@ def named(words: str) -> tuple[Result, Metric]:
 
 
 def best(workload: str, lane: str, size: int) -> list[Result]:
-    """The fastest results of a lane on GPU_MACHINE: one, or several that tie."""
+    """The fastest results of a lane on GPU_MACHINE, stale or not: one, or several that tie."""
     mine = [each for each in of(GPU_MACHINE, workload) if (each.lane, each.size) == (lane, size)]
     mine = typed.of_one_environment(mine)
-    first = typed.ranks(mine, Metric.RESIDENT)
+    first = typed.ranks([replace(each, origin=None) for each in mine], Metric.RESIDENT)
     if not first:
         raise NotStored(f"'{workload} {lane} {size}' is not among the results of {GPU_MACHINE}")
     return [each for each in mine if each.technique in first]

@@ -439,7 +439,7 @@ def tables(
         typer.Option(
             "--commit",
             metavar="C",
-            help="This commit instead of each machine's newest. Give it twice to compare two commits.",
+            help="Only this commit, instead of each recipe's newest. Give it twice to compare two commits.",
         ),
     ] = None,
     environments: Annotated[

@@ -30,10 +30,11 @@ class Spread:
 
 
 def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
-    """The spread of each kind of metric of which at least two units were measured, in results of one machine, commit
-    and environment."""
+    """The spread of each kind of metric of which at least two units were measured, in results of one machine and
+    environment."""
     results = [each for each in results if each.ok]
-    machines = len({run.instance for each in results for runs in each.runs.values() for run in runs} - {None}) > 1
+    every_runs = [runs for each in results for runs in each.runs.values()]
+    machines = any(len({run.instance for run in runs} - {None}) > 1 for runs in every_runs)
     found = {}
     for metric in METRICS:
         for mine in grouped(results, on_gpu):

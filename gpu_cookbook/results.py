@@ -436,7 +436,8 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
 
 def completed(results: Iterable[Result]) -> list[Result]:
     """The results with their speedups over NumPy in the same environment, and the size from which each technique is
-    faster than NumPy. A doubtful time gives no speedup, nor does a stale one over a NumPy of another commit."""
+    faster than NumPy. A doubtful time gives no speedup, nor does a stale one over a NumPy of another commit: then those
+    that are known already stay."""
     results = list(results)
     numpy = {
         (each.workload, each.environment, each.size): each
@@ -449,7 +450,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
         base = other.value(Metric.RESIDENT) if other and _of_one_state(each, other) else None
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not each.doubt(metric)}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
-        found.append(replace(each, speedups=speedups))
+        found.append(replace(each, speedups=speedups or each.speedups))
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
     for each in found:
         if isinstance(each.size, int):
@@ -556,18 +557,17 @@ def _best(lane: Sequence[Result], metric: Metric) -> Result:
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     """{technique: its rank} among the results of one workload and size, ranked separately for each lane. A lane with a
-    doubtful value has no ranks: that one may be the best. What is stale is not ranked beside what is not."""
+    doubtful value has no ranks, because that one may be the best; nor has one in which only some are stale."""
     if metric in UNRANKED:
         return {}
     results = list(results)
     lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
     several = len({each.lane for each in results}) > 1
     found: dict[str, Rank] = {}
-    for every in lanes:
-        lane = [each for each in every if not each.stale] or every
+    for lane in lanes:
         if several and all(each.is_numpy for each in lane):
             continue  # NumPy is only there for comparison: alone in its lane, it is not ranked
-        if any(each.doubt(metric) for each in lane):
+        if any(each.doubt(metric) for each in lane) or len({each.stale for each in lane}) > 1:
             continue
         best = _best(lane, metric)
         first = [each.technique for each in lane if each is best or tied(each, best, metric)]

@@ -403,6 +403,19 @@ def test_each_recipe_is_shown_from_the_newest_commit_that_measured_it(clone):
     assert commits == {("numpy", 40_000): new, ("torch", 40_000): old, ("torch", 1_000_000): old}
 
 
+def test_what_was_skipped_later_does_not_hide_what_was_measured(clone):
+    for technique in ("numpy", "torch"):
+        add(store.Writer(store.Store(), "m"), technique, 40_000)
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    add(store.Writer(store.Store(), "m"), "torch", 40_000, "skipped", "no room")
+    found = stored_newest()["multiply", "torch", 40_000]
+    assert found.ok and found.speedups[Metric.RESIDENT] == pytest.approx(1)
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m"), "torch", 40_000, "failed", "wrong")
+    assert stored_newest()["multiply", "torch", 40_000].wrong
+
+
 def test_a_removed_recipe_is_shown_only_until_its_workload_is_measured_without_it(clone, monkeypatch):
     for technique in ("numpy", "torch"):
         add(store.Writer(store.Store(), "m"), technique, 40_000)

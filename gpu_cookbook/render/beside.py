@@ -34,7 +34,7 @@ def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
         label = f"{workload}, {catalogue.workload_module(workload).label(size)}"
         rows.append((Entry(label), Entry(str(len(mine))), *(Entry(_spread(mine, metric)) for metric in METRICS)))
     names = [pair.stored.machine for pair in pairs[0]]
-    title = f"Times on {names[1]} in proportion to those on {names[0]}"
+    title = f"Times on {names[1]} relative to {names[0]}"
     head = ("what", "recipes", "device", "resident", "transfer")
     notes = [
         Entry(

@@ -458,7 +458,7 @@ def _share(result: Result) -> float:
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
     """The names of the first result and of those that tie with it, as text."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
-    names = [each.name for each in found if each is found[0] or tied(each, found[0], metric)]
+    names = [format.stale(each) + each.name for each in found if each is found[0] or tied(each, found[0], metric)]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -47,8 +47,8 @@ LEGEND = {  # sign: what it means
     format.DOUBT: "? is doubtful: something disturbed the measurement, or two ways of taking the device's time "
     "disagree. A lane with such a value is not ranked; the reasons are below the workload's last table.",
     format.STALE: (
-        "† is stale: the recipe, its workload, its kernel or what is timed has changed, or it was removed. Nothing"
-        " stale is ranked beside what is not."
+        "† is stale: the code of the recipe, its workload or its kernel, or the definition of the metric, has changed"
+        " since, or the recipe was removed. A lane in which only some values are stale is not ranked."
     ),
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",

@@ -40,8 +40,8 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
         # Those with an engine first, which take longest: so none runs alone at the end.
         first = sorted(recipes, key=lambda recipe: "engine" not in recipe.functions)
-        futures = {pool.submit(one, recipe): recipe for recipe in first}
         try:
+            futures = {pool.submit(one, recipe): recipe for recipe in first}
             for future in as_completed(futures):
                 known[futures[future]] = future.result()
                 finished()

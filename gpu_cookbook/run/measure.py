@@ -213,7 +213,7 @@ class Calls:
         self.begun = time.perf_counter()
 
     def prepare(self) -> None:
-        """From here on replayed() runs what prepared() returns for new arguments, which no call has seen."""
+        """From here on replayed() runs what prepared() returns for arguments that were filled anew."""
         assert self.prepared
         self.begin("prepared: ", poisoned=True)
         for turn in self.turns:

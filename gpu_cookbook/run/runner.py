@@ -179,7 +179,6 @@ class Process:
         self.job = job
         self.cores = cores
         self.gpus = gpus
-        self.timed_out = False
 
     def __enter__(self) -> Self:
         family.require_room()
@@ -224,7 +223,6 @@ class Process:
                     yield {"ending": f"printed more than {MOST_OUTPUT:,} bytes"}
                     return
                 if time.monotonic() >= deadline:
-                    self.timed_out = True
                     stopped = "was stopped by a signal, and " if self._is_stopped() else ""
                     yield {"ending": f"{stopped}timed out after {limit if measuring else first_limit} s"}
                     return

@@ -24,7 +24,20 @@ from typing import Any
 import gpu_cookbook.kernels
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import FirstResult, Key, Metric, Origin, Result, Run, Size, Status, Timing, judged
+from gpu_cookbook.results import (
+    FirstResult,
+    Key,
+    Metric,
+    Origin,
+    Result,
+    Run,
+    Size,
+    Status,
+    Timing,
+    completed,
+    grouped,
+    judged,
+)
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, runs, sent
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
@@ -250,6 +263,9 @@ def select(
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
+    # Of each commit, before some of its results give way to newer ones: NumPy's may.
+    measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
+    results = [each for mine in measured for each in completed(mine)]
     sides = [
         _newest(results, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
         for side in range(2)
@@ -276,9 +292,10 @@ def _fits(result: Result, key: str, word: str) -> bool:
 
 
 def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    """For each machine, environment and recipe, the results of the newest commit that has any; of a recipe that was
-    removed, only if that commit is the newest of its workload. All are of one of asv's environments: if the newest
-    commit has several, of the one with the most results, and among equals the latest."""
+    """For each machine, environment, recipe and size, the newest result, but none that was skipped if it was measured
+    before; of a recipe that was removed, only what the newest commit of its workload has. All of a workload are of one
+    of asv's environments: if the newest commit has several, of the one with the most results, and among equals the
+    latest."""
     mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
@@ -300,10 +317,9 @@ def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result
         if each.stored.environment == best[place(each)][-1][-1]
         and ((each.workload, each.technique) in there or run(each) == best[place(each)][-1])
     ]
-    commits = {
-        (place(each), each.technique): each.stored.commit for each in sorted(shown, key=lambda r: r.stored.order)
-    }
-    return [each for each in shown if each.stored.commit == commits[place(each), each.technique]]
+    shown.sort(key=lambda each: (each.status != Status.SKIPPED, each.stored.order))
+    newest = {id(each) for each in {(place(each), each.technique, each.size): each for each in shown}.values()}
+    return [each for each in mine if id(each) in newest]
 
 
 def _content(path: Path) -> bytes | None:

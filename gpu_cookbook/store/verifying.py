@@ -604,10 +604,10 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
     """How far the results are from those of the same code on the same kind of device: of other machines, and of this
     machine's earlier commits. Where there are none, those of older code give a hint, but prove nothing."""
     ok = [each for each in shown if each.ok]
-    mine = {(each.stored.machine, each.stored.commit) for each in ok}
+    mine = {(each.stored.machine, each.stored.commit, *each.work) for each in ok}
     others: dict[Any, list[Result]] = {}
     for each in stored:
-        if each.ok and (each.stored.machine, each.stored.commit) not in mine:
+        if each.ok and (each.stored.machine, each.stored.commit, *each.work) not in mine:
             others.setdefault((each.device, *each.work), []).append(each)
     compared, far = 0, []
     for each in ok:
