@@ -28,7 +28,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
-from gpu_cookbook.results import Metric, of_one_environment
+from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
 from gpu_cookbook.run import measure, runner
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
@@ -362,11 +362,13 @@ def kept_tables(path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], l
 
 @dataclass(frozen=True)
 class Step:
-    """A stored step of a ladder. ``gain``: how many times as fast as the step before; None for the first."""
+    """A stored step of a ladder. ``gain``: how many times as fast as the step before; None for the first, and if only
+    one of the two is stale."""
 
     ladder: str  # workload, size and metric
     recipe: catalogue.Recipe
-    time: float
+    result: Result
+    metric: Metric
     gain: float | None
 
     @property
@@ -378,7 +380,8 @@ class Step:
         recipe = (self.recipe.workload, self.recipe.technique)
         gain = f"{digits(self.gain)} ×" if self.gain else ""
         named = tables.Entry(self.recipe.technique, recipe=recipe)
-        return tables.Entry(self.ladder), named, *map(tables.Entry, (self.what, seconds(self.time), gain))
+        time = tables.metric_entry(self.result, self.metric)
+        return tables.Entry(self.ladder), named, tables.Entry(self.what), time, tables.Entry(gain)
 
 
 def ladders(name: str) -> Iterator[Step]:
@@ -389,12 +392,13 @@ def ladders(name: str) -> Iterator[Step]:
         before = None
         for technique in techniques:
             result = known.get((workload, technique, size))
-            time = result and result.value(Metric(metric))
             recipe = catalogue.find(workload, technique)
+            time = result and result.value(Metric(metric))
             if time is None or recipe is None:
                 continue
-            yield Step(f"{workload} {result.label}, {metric}", recipe, time, before and before / time)
-            before = time
+            gain = before.value(Metric(metric)) / time if before and of_one_state(before, result) else None
+            yield Step(f"{workload} {result.label}, {metric}", recipe, result, Metric(metric), gain)
+            before = result
 
 
 def main(

@@ -279,11 +279,14 @@ def ladders(workload: str) -> list[str]:
     mine = grouped((step for step in steps() if step.recipe.workload == workload), lambda step: step.ladder)
     if not mine:
         return []
-    lines = ["## Step by step", "", f"On {stored.GPU_MACHINE}. Each gain is relative to the step before.", ""]
+    words = f"On {stored.GPU_MACHINE}. Each gain is relative to the step before."
+    if any(step.result.stale for ladder in mine for step in ladder):
+        words += f" {STALE} The recipe has changed since it was measured."
+    lines = ["## Step by step", "", words, ""]
     for ladder in mine:
         lines += [f"| {ladder[0].ladder} | description | time | gain |", "| --- | --- | ---: | ---: |"]
         for step in ladder:
-            time, gain = (unbroken(entry.text) for entry in step.entries[-2:])
+            time, gain = (unbroken(markdown(entry.text)) for entry in step.entries[-2:])
             lines.append(f"| {{recipe}}`{workload} {step.recipe.technique}` | {step.what} | {time} | {gain} |")
         lines.append("")
     return lines

@@ -447,7 +447,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
     found = []
     for each in results:
         other = numpy.get((each.workload, each.environment, each.size))
-        base = other.value(Metric.RESIDENT) if other and _of_one_state(each, other) else None
+        base = other.value(Metric.RESIDENT) if other and of_one_state(each, other) else None
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not each.doubt(metric)}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups or each.speedups))
@@ -472,7 +472,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
     ]
 
 
-def _of_one_state(one: Result, other: Result) -> bool:
+def of_one_state(one: Result, other: Result) -> bool:
     """Whether the code of both is that of today, or of one commit."""
     commits = {each.origin.commit for each in (one, other) if each.origin}
     return len(commits) < 2 or not (one.stale or other.stale)
