@@ -29,7 +29,7 @@ from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
 from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
-from gpu_cookbook.run import measure, runner
+from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
@@ -219,7 +219,11 @@ class Results:
         key = workload, technique, size
         if key not in self.known:
             print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
-            (self.known[key],) = runner.run(recipe, "measure", [size])
+            comparison = compare.Comparison([recipe], {workload: [size]})  # which checks it first
+            outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
+            if outcome.stopped or outcome.interrupted:
+                raise outcome.stopped or KeyboardInterrupt
+            (self.known[key],) = outcome.results
             if not self.known[key].ok:
                 print(f"  {self.known[key].status}: {self.known[key].reason}", file=sys.stderr)
         return self.known[key].value(Metric(metric))

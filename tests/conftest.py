@@ -11,7 +11,7 @@ import typer.testing
 from cloning import git, make_repository  # noqa: F401 - tests take git from here
 
 from gpu_cookbook import catalogue, cli, machine
-from gpu_cookbook.run import rules
+from gpu_cookbook.run import compare, rules, runner
 from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +32,23 @@ if sys.argv[1:2] == ["compare"]:
 cli.app(prog_name="gpu-cookbook")
 """
 UNPROBED = (sys.executable, "-c", MADE_UP)
+
+
+def rejected(recipe, monkeypatch):
+    """The results of a recipe's check; compare, which runs that check first, must measure nothing of it."""
+    found, run = [], runner.run
+
+    def checked(recipe, action, sizes):
+        assert action == "check", "it was measured"
+        found.extend(run(recipe, action, sizes))
+        return found
+
+    monkeypatch.setattr(runner, "run", checked)
+    sizes = catalogue.default_sizes(recipe.workload)
+    outcome = compare.Comparison([recipe], {recipe.workload: sizes}).measure(lambda *_: None, lambda: None, save=None)
+    assert [(each.size, each.status) for each in outcome.results] == [(size, "failed") for size in sizes]
+    assert not any(each.timings for each in outcome.results)
+    return found
 
 
 def starts_engine(recipe):

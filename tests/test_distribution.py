@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import rejected
 
 import gpu_cookbook.recipes.random_subset_mean.with_numpy as with_numpy
 from gpu_cookbook import catalogue
 from gpu_cookbook.results import Status
-from gpu_cookbook.run import distribution, runner, scale
+from gpu_cookbook.run import distribution, scale
 from gpu_cookbook.run.distribution import ENGINE, LEVEL, MANY, ONE, PLAIN, TESTS, TWO
 from gpu_cookbook.run.precision import workload_for
 
@@ -236,9 +237,8 @@ def written(folder, technique, *changes):
         ("unshared_tuned", ("total = 0.0", "total = 0.0"), "instead of"),
     ],
 )
-def test_check_rejects(tmp_path, technique, change, reason):
-    recipe = written(tmp_path, technique, change)
-    *_, last = runner.run(recipe, "check", list(WORKLOAD.EDGE_SIZES))
+def test_check_and_compare_reject(tmp_path, technique, change, reason, monkeypatch):
+    *_, last = rejected(written(tmp_path, technique, change), monkeypatch)
     assert last.status == Status.FAILED and reason in last.reason
 
 

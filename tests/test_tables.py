@@ -206,7 +206,7 @@ def test_a_stale_time_gives_a_speedup_only_over_the_numpy_of_its_commit():
 
 
 def test_another_gpu_is_put_in_proportion():
-    def at(machine, seconds, **changes):
+    def at(machine, seconds):
         origin = replace(BOX, machine=machine)
         return [
             result("a", seconds, copy_bandwidth=1000 / seconds, origin=origin),

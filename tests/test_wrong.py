@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import HANG, has_ended, until
+from conftest import HANG, has_ended, rejected, until
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
@@ -153,7 +153,16 @@ QUICK_MANNERS = ("prints", "leaks_memory", "leaks_objects", "changes_errors", "t
 QUICK_TO_REJECT = (
     *("empty_output", "dropped_tail_out", "stale_result", "changes_input", "any_dtype", "slice_start", "memory_order"),
     *("round_trip_wrong", "computes_in_download", "joined_in_download", "remembers_by_a_glance", "remembers_contents"),
-    *("one_buffer", "wrong_now_and_then", "nan_is_zero", "few_dimensions", "prepared_once", "fixed_point", "reused"),
+    *(
+        "one_buffer",
+        "wrong_now_and_then",
+        "any_out",
+        "nan_is_zero",
+        "few_dimensions",
+        "prepared_once",
+        "fixed_point",
+        "reused",
+    ),
 )
 PROBE = Probe("this CPU", 1e9, 0)
 
@@ -187,10 +196,9 @@ def test_every_wrong_recipe_is_tried():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK_TO_REJECT else [pytest.mark.slow]) for name in REASONS]
 )
-def test_check_rejects(name):
-    sizes = edge_sizes(recipe(name))
-    results = list(runner.run(recipe(name), "check", sizes))
-    assert len(results) == len(sizes)
+def test_check_rejects_and_compare_measures_nothing(name, monkeypatch):
+    results = rejected(recipe(name), monkeypatch)
+    assert len(results) == len(edge_sizes(recipe(name)))
     bad = [each for each in results if each.status == Status.FAILED]
     assert bad, "a wrong recipe passed"
     assert any(REASONS[name] in each.reason for each in bad), bad
@@ -232,13 +240,7 @@ def test_an_early_end_is_told(name, action):
         ("exits_at_once", f"failed its check at 0: {ENDS['exits_at_once']}"),
     ],
 )
-def test_compare_measures_nothing_that_fails_its_check(name, reason, monkeypatch):
-    def checked(recipe, action, sizes):
-        assert action == "check"
-        return run(recipe, action, sizes)
-
-    run = runner.run
-    monkeypatch.setattr(runner, "run", checked)
+def test_compare_says_why_it_measures_nothing(name, reason):
     comparison = compare.Comparison([recipe(name)], {"multiply": [100, 1_000]})
     outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
     assert [(each.size, each.status) for each in outcome.results] == [(100, "failed"), (1_000, "failed")]
