@@ -3,8 +3,8 @@ kind: how far the next machine of that kind may be from what is stored."""
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
 
@@ -69,3 +69,47 @@ def interval(result: Result, metric: Metric, found: Mapping[Kind, Spread]) -> tu
         return None
     middle, factor = math.exp(statistics.fmean(means.values())), spread.factor(len(means))
     return middle / factor, middle * factor
+
+
+@dataclass
+class Apart:
+    """How far the machine of a kind that was measured last is from those before it, in one kind of metric."""
+
+    factors: list[float] = field(default_factory=list)  # of each value to the mean of those before, or the reverse: ≥ 1
+    inside: list[bool] = field(default_factory=list)  # whether it lies in the interval that was known before
+
+
+def last_machine(results: Iterable[Result]) -> dict[Kind, Apart]:
+    """What the last of several machines of one kind says about the intervals. Empty if only one was measured."""
+    results = [each for each in results if each.ok]
+    began: dict[str, str] = {}
+    for run in sorted({run for each in results for runs in each.runs.values() for run in runs}, key=_when):
+        if run.instance:
+            began.setdefault(run.instance, run.started)
+    if len(began) < 2:
+        return {}
+    last = [*began][-1]
+    before = [
+        replace(each, runs={metric: _runs(values, lambda one: one != last) for metric, values in each.runs.items()})
+        for each in results
+    ]
+    found = spreads(before)
+    apart: dict[Kind, Apart] = {}
+    for each, earlier in zip(results, before, strict=True):
+        for metric in METRICS:
+            its_own = logarithms(_runs(each.runs.get(metric, {}), lambda one: one == last), machines=True)
+            others = logarithms(earlier.runs.get(metric, {}), machines=True)
+            if its_own and others:
+                mine = apart.setdefault((metric, on_gpu(each)), Apart())
+                mine.factors.append(math.exp(abs(its_own[last] - statistics.fmean(others.values()))))
+                if known := interval(earlier, metric, found):
+                    mine.inside.append(known[0] <= math.exp(its_own[last]) <= known[1])
+    return apart
+
+
+def _when(run: Run) -> str:
+    return run.started
+
+
+def _runs(runs: Mapping[Run, float], wanted: Callable[[str | None], bool]) -> dict[Run, float]:
+    return {run: value for run, value in runs.items() if wanted(run.instance)}

@@ -11,8 +11,9 @@ from test_store import recipe, result, stored
 
 from gpu_cookbook import repeats
 from gpu_cookbook.catalogue import find
-from gpu_cookbook.results import Metric, Rank, Result, Run, Status, Timing, ranks, tied
+from gpu_cookbook.results import Metric, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST
 
 RESIDENT = Metric.RESIDENT
 
@@ -69,6 +70,28 @@ def test_machines_count_as_soon_as_there_are_two_and_runs_until_then():
     two = one | {run(9, "b" * 12): 1.2e-5}
     wider = repeats.spreads([measured_in(two)])[RESIDENT, False]
     assert (wider.units, wider.machines) == (2, True) and wider.factor(2) > spread.factor(3)
+
+
+def test_the_last_machine_is_held_to_the_intervals_before_it():
+    a, b, c = (letter * 12 for letter in "abc")
+    earlier = {run(0, b): 1.0e-5, run(1, b): 1.02e-5, run(2, a): 1.04e-5}
+    near, far = (measured_in(earlier | {run(9, c): value}, size=size) for size, value in ((1, 0.99e-5), (2, 9e-5)))
+    alone = measured_in(earlier, size=3)
+    apart = repeats.last_machine([far, near, alone])[RESIDENT, False]
+    mean = math.sqrt(1.04 * math.sqrt(1.0 * 1.02)) * 1e-5
+    assert apart.factors == pytest.approx([9e-5 / mean, mean / 0.99e-5])
+    assert apart.inside == [False, True]
+    assert repeats.last_machine([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
+
+
+def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
+    found, _ = store.select(store.Store().load()[0])
+    several = 0
+    for results in grouped(found, lambda each: each.stored.machine):
+        for (metric, gpu), apart in repeats.last_machine(results).items():
+            several += 1
+            assert max(apart.factors) < (FAR[metric] if gpu else FAR_ON_HOST), (results[0].stored.machine, metric)
+    assert several > 1
 
 
 def test_a_result_that_was_measured_more_often_lends_the_others_nothing():

@@ -1,9 +1,9 @@
-"""Two machines side by side: what of a GPU's time follows its memory, its arithmetic, or neither."""
+"""Machines side by side: two GPUs, of which one has other memory or arithmetic, and several machines of one kind."""
 
 import statistics
 from collections.abc import Callable, Sequence
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import Entry, Row, Table, provenance
 from gpu_cookbook.results import Metric, Result, grouped
@@ -46,6 +46,26 @@ def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
         provenance(names[1], [after for _, after in pairs]),
     ]
     return Table(title, head, "lrrrr", rows, notes, [])
+
+
+def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
+    """How far the last machine of each kind is from those of the same kind that were measured before it. None if no
+    kind has several."""
+    rows: list[Row] = []
+    for results in machines:
+        for (metric, gpu), apart in repeats.last_machine(results).items():
+            words = (results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}", str(len(apart.factors)))
+            far = (_times(statistics.median(apart.factors)), _times(max(apart.factors)))
+            held = f"{sum(apart.inside)} of {len(apart.inside)}" if apart.inside else format.UNKNOWN
+            rows.append(tuple(map(Entry, (*words, *far, held))))
+    if not rows:
+        return None
+    title = "The last machine of each kind, against those of its kind that were measured before it"
+    head = ("machine", "metric", "values", "median", "largest", "within the interval")
+    note = Entry(
+        "Median and largest: by what a value is more, or less. The interval is the one that was known before.", "note"
+    )
+    return Table(title, head, "llrrrr", rows, [note], [])
 
 
 def _counts(result: Result) -> bool:

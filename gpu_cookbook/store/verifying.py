@@ -31,9 +31,8 @@ MOST_FILES = 200
 MOST_TOTAL = 2**25  # bytes of all files together
 MOST_ALIKE = 10  # findings of one kind that are shown one by one
 EQUAL = 1e-4  # relative: the same number, once in asv's file and once in runs.jsonl
-# In one comparison, which is not stored, two H200s differed in the median by 3 % in device times, by 9 % in resident
-# times and by 15 % in transfers. Ten times as much is no longer what two machines of a kind do by themselves. What a
-# host computes differed by up to 2.5 times between the two; the start of a process depends on its disk, too.
+# No two machines of one kind that are stored are as far apart (tests/test_repeats.py), not even in their transfers,
+# which depend on the host. What a processor computes, and the start of a process, depend on the machine altogether.
 FAR = {
     **{Metric.DEVICE: 1.3, Metric.PREPARED: 1.9, Metric.RESIDENT: 1.9, Metric.TRANSFER: 2.5},
     **{Metric.FIRST: 5, Metric.MEMORY: 1.5},
