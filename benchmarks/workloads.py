@@ -1,10 +1,10 @@
 """The asv suite: one class per workload, one technique per recipe.
 
 Nothing is listed here: a new recipe or workload appears by itself. asv starts a process for each benchmark, technique
-and size. The first that asks for a recipe measures all of it, as ``gpu-cookbook compare`` does: in processes of its
-own, checked, and with everything that is watched. The others read what was found. What asv then times are those very
-calls: its clock goes forward by what each of them took. So both commands give the same numbers, and the start of a
-framework is paid once. Only ``asv profile`` calls a recipe in asv's own process.
+and size. The first of a workload measures all of its recipes that asv was asked for, as ``gpu-cookbook compare`` does:
+in processes of their own, checked, and with everything that is watched. The others read what was found. What asv then
+times are those very calls: its clock goes forward by what each of them took. So both commands give the same numbers,
+and the start of a framework is paid once. Only ``asv profile`` calls a recipe in asv's own process.
 
 The techniques and sizes are those of the folder recipes beside this one, the measuring is that of the commit that asv
 has installed: asv tells a benchmark's parameters by their number, so that they must not depend on the commit.
@@ -33,7 +33,8 @@ ROOT = Path(__file__).parents[1]
 # What the timed metrics mean: that of this clone, as its results are compared with those of other commits.
 VERSION = re.search(r'^VERSION = "(.*)"', (ROOT / "gpu_cookbook/run/measure.py").read_text("utf-8"), re.MULTILINE)[1]
 OMIT = "this suite takes its samples itself: omit --attribute rounds, repeat, number and warmup_time"
-SCRATCH = "GPU_COOKBOOK_ASV"  # names the folder of this run of asv: gpu_cookbook/store/asv_plugin.py sets it
+# gpu_cookbook/store/asv_plugin.py sets both: the folder of this run of asv, and the recipes that it was asked for.
+SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
 
 
 class Replay:
@@ -87,15 +88,27 @@ def _measured(workload, technique):
     kept = folder and folder / f"{workload}-{technique}.json"
     if kept and kept.exists():
         return json.loads(kept.read_text("utf-8"))
-    comparison = compare.Comparison([recipe], {workload: catalogue.default_sizes(workload)})
+    recipes = [recipe, *(_others(recipe) if folder else ())]
+    comparison = compare.Comparison(recipes, {workload: catalogue.default_sizes(workload)})
     outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
     if outcome.stopped or outcome.interrupted:
         raise outcome.stopped or KeyboardInterrupt
-    # Without the runs: the values are in the result, too.
-    text = json.dumps([asdict(replace(each, runs={})) for each in outcome.results])
-    if kept:
-        kept.write_text(text, "utf-8")
-    return json.loads(text)
+    found = {each.technique: [] for each in recipes}
+    for result in outcome.results:
+        found[result.technique].append(asdict(replace(result, runs={})))  # the runs: the values are in it, too
+    for name, results in found.items():
+        if folder:
+            (folder / f"{workload}-{name}.json").write_text(json.dumps(results), "utf-8")
+    return json.loads(json.dumps(found[recipe.technique]))
+
+
+def _others(recipe):
+    """The other recipes of the workload that asv was asked for and that run here."""
+    for place in os.environ.get(WANTED, "").split():
+        workload, technique = place.split("/")
+        if workload == recipe.workload and technique != recipe.technique:
+            with suppress(NotImplementedError):
+                yield _recipe(workload, technique)
 
 
 def _result(workload, technique, size):
@@ -201,8 +214,8 @@ def _suite(folder):
         params = (techniques, sizes)
         param_names = ("technique", "size")
         version = VERSION
-        # The first call checks and measures all.
-        timeout = 2 * runner.START_LIMIT + facts.TIME_LIMIT * (len(facts.EDGE_SIZES) + len(sizes) + 3)
+        # The first call checks and measures all. What hangs is ended before that, by itself.
+        timeout = len(recipes) * (2 * runner.START_LIMIT + facts.TIME_LIMIT * (len(facts.EDGE_SIZES) + len(sizes) + 3))
         timer = CLOCK
         rounds = number = min_run_count = 1
         warmup_time = 0

@@ -1,6 +1,7 @@
 """The asv suite gives asv what compare measures, and no number of what is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,31 @@ assert len(measured) == 1
 """,
     )
     assert code == 0, said
+
+
+@pytest.mark.slow
+def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
+    """In asv itself: the plugin tells the suite what --bench chose."""
+    wanted = "multiply.time_(resident|transfer)\\('(numpy|joblib|unknown)', 40000"
+    command = [ASV, "run", "-E", "existing", "--dry-run", "--show-stderr", "--bench", wanted]
+    told = "import os, sys; sys.stderr.write(os.environ['GPU_COOKBOOK_ASV_RECIPES'] + str(sorted(outcome.spent)))"
+    suite = (ROOT / "benchmarks" / "workloads.py").read_text()
+    for name in ("recipes", "kernels", "gpu_cookbook", "asv.conf.json"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "benchmarks" / "results").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "__init__.py").touch()
+    (tmp_path / "benchmarks" / "workloads.py").write_text(
+        suite.replace("    found = {each", f"    {told}\n    found = {{each")
+    )
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "All"]):
+        git(tmp_path, *arguments)
+    subprocess.run([ASV, "machine", "--yes"], cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, check=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True, timeout=600
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert said.count("multiply/joblib multiply/numpy[") == 1, said
 
 
 def test_the_same_samples_are_not_given_twice_in_a_run(monkeypatch, tmp_path):

@@ -1,12 +1,15 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
+- The suite is told which recipes asv was asked for, so that it checks and measures those of a workload together.
 - Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``.
 - An environment that asv did not make has the name that compare gives it, without the path of its Python.
 - ``asv compare`` without --machine takes the one that has results of both commits: a clone has those of several.
 - The pages of ``asv publish`` link to the commits where the clone's remote shows them.
 """
 
+import ast
 import atexit
+import itertools
 import json
 import os
 import shutil
@@ -15,7 +18,7 @@ from typing import Any
 
 import msgspec
 import psutil
-from asv import environment, results
+from asv import benchmarks, environment, results
 from asv.commands.compare import Compare
 from asv.commands.publish import Publish
 from asv.console import log
@@ -25,7 +28,8 @@ from gpu_cookbook.store import runs
 from gpu_cookbook.store.asv_files import existing
 from gpu_cookbook.store.commits import git, web_address
 
-SCRATCH = "GPU_COOKBOOK_ASV"  # the environment variable by which the suite finds this process' folder
+# The environment variables by which the suite finds this process' folder, and which recipes asv was asked for.
+SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
 _recorded: set[Path] = set()
 
 
@@ -38,10 +42,28 @@ def setup() -> None:
     mine = folders / str(os.getpid())
     os.environ[SCRATCH] = str(mine)
     atexit.register(shutil.rmtree, mine, ignore_errors=True)
+    _tell_selection()
     _wrap_saving(mine)
     _name_by_version()
     _choose_machine()
     _link_to_remote()
+
+
+def _tell_selection() -> None:
+    made = benchmarks.Benchmarks.__init__
+
+    def select(self: Any, *arguments: Any, **named: Any) -> None:
+        made(self, *arguments, **named)
+        places = set()
+        for name, chosen in self.benchmark_selection.items():
+            suite, _, place = name.partition(".")
+            if suite == "workloads":
+                sets = [*itertools.product(*self._all_benchmarks[name]["params"])]
+                workload = place.partition(".")[0]
+                places |= {f"{workload}/{ast.literal_eval(sets[index][0])}" for index in chosen or ()}
+        os.environ[WANTED] = " ".join(sorted(places))
+
+    benchmarks.Benchmarks.__init__ = select
 
 
 def _wrap_saving(scratch: Path) -> None:
