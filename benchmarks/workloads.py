@@ -169,8 +169,9 @@ def _real_call(workload, technique, size, metric):
     if metric == "prepared":
         calls.prepare()
         return partial(calls.replayed, calls.now)
-    calls.begin(on_host=metric == "transfer")
-    return partial(calls.there_and_back if metric == "transfer" else calls.synchronised, calls.now)
+    host = {"transfer": measure.PAGEABLE, "pinned": measure.PINNED}.get(metric)
+    calls.begin(host=host)
+    return partial(calls.there_and_back if host else calls.synchronised, calls.now)
 
 
 def _tracked(workload, value, unit, default=()):
@@ -233,6 +234,8 @@ def _suite(folder):
             time_prepared = _timed(workload, "prepared")
         if any(isinstance(x, np.ndarray) for x in facts.inputs(facts.EDGE_SIZES[0])):
             time_transfer = _timed(workload, "transfer")
+        if any("pinned" in functions for functions in recipes.values()):
+            time_pinned = _timed(workload, "pinned")
 
     Suite.__name__ = Suite.__qualname__ = workload
     return Suite

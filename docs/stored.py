@@ -21,6 +21,7 @@ METRICS = {  # as a page names them
     "prepared": Metric.PREPARED,
     "device": Metric.DEVICE,
     "transfer": Metric.TRANSFER,
+    "pinned": Metric.PINNED,
     "first": Metric.FIRST,
 }
 

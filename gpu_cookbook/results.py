@@ -47,14 +47,21 @@ class Metric(enum.StrEnum):
     PREPARED = "prepared"
     DEVICE = "device"
     TRANSFER = "transfer"
+    PINNED = "pinned"
     FIRST = "first result"
     MEMORY = "memory"
     BANDWIDTH = "bandwidth"
     ERROR = "error"
 
 
-TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER)  # repeated calls, with a spread
-AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER)  # those that have speedups
+TIMED = (
+    Metric.RESIDENT,
+    Metric.PREPARED,
+    Metric.DEVICE,
+    Metric.TRANSFER,
+    Metric.PINNED,
+)  # repeated calls, with a spread
+AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER, Metric.PINNED)  # those that have speedups
 UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),
     Metric.MEMORY: "bytes",

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.run.measure import Calls, sample
+from gpu_cookbook.run.measure import PAGEABLE, Calls, sample
 
 RECIPE = Path(__file__).parent / "idle" / "multiply" / "with_nothing.py"
 SIZE, TIMES = 1_000, 10
@@ -31,7 +31,7 @@ def main():
         calls.prepare()
         ours = sample(calls.replayed, calls.turn)
         added["prepared"].append(median(ours) - median(prepared(module, calls.now.replay, len(ours))))
-        calls.begin(on_host=True)
+        calls.begin(host=PAGEABLE)
         ours = sample(calls.there_and_back, calls.turn)
         added["transfer"].append(median(ours) - median(transfer(module, calls.now.arguments, len(ours))))
     for metric, seconds in added.items():

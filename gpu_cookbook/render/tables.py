@@ -30,6 +30,7 @@ METRICS = {
     Metric.PREPARED: "one synchronised call that replays what was prepared for these arrays",
     Metric.DEVICE: "the device's own time for one call, with its queue kept full",
     Metric.TRANSFER: "host arrays in, host result out",
+    Metric.PINNED: "the same, from page-locked arrays into a page-locked one",
     Metric.FIRST: "a fresh process with empty caches, until its first result",
     Metric.MEMORY: "the peak of the memory in use on the GPUs",
     Metric.BANDWIDTH: "GB that must be moved per second (percentage of a copy's bandwidth)",

@@ -39,7 +39,7 @@ def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable,
 def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
     """Host arrays in, host result out: the recipe's own round_trip if it has one, otherwise its steps."""
     upload, function, _, download = steps(module, workload)
-    return getattr(module, "round_trip", lambda *inputs: download(function(*upload(*inputs))))
+    return getattr(module, "round_trip", lambda *inputs, **out: download(function(*upload(*inputs)), **out))
 
 
 def takes_out(function: Callable) -> bool:

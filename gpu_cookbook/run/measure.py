@@ -18,6 +18,7 @@ from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_o
 from gpu_cookbook.run.device import Cuda, Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import error
+from gpu_cookbook.run.transfers import writes_into
 
 # Of the definition of the metrics. Stored results of an older version are shown as stale.
 VERSION = "2"
@@ -35,6 +36,7 @@ SIGNIFICANCE = 0.8
 # How often both are measured again before a call that takes less is refused: a busy CPU may have delayed one.
 AGAIN = 2
 TAKES = 2  # of a metric that something else disturbs
+PAGEABLE, PINNED = "pageable", "pinned"  # kinds of host arrays
 clock = time.perf_counter
 
 
@@ -167,7 +169,8 @@ class Calls:
     def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
         self.upload, self.function, self.wait, self.download = steps(module, workload)
         self.round_trip = round_trip(module, workload)
-        self.prepared = getattr(module, "prepared", None)
+        self.prepared, self.pinned = getattr(module, "prepared", None), getattr(module, "pinned", None)
+        self.into = writes_into(module)
         self.workload, self.in_place = workload, repeats(workload)
         # More sets than one are for what a cache could keep.
         count = SETS if workload.footprint(size) <= LARGE else 1
@@ -189,24 +192,31 @@ class Calls:
     turns: list[Turn]
     now: Turn
 
-    def begin(self, what: str = "", only: int | None = None, on_host: bool = False, poisoned: bool = False) -> None:
+    def begin(self, what: str = "", only: int | None = None, host: str | None = None, poisoned: bool = False) -> None:
         """New sets of arguments, or so many ``only``. ``what``: comes before whatever is wrong with a result.
-        ``on_host``: not uploaded, for there_and_back(). ``poisoned``: with an array to write into, if the recipe can,
-        that is filled with NaN: what calls do not write stays NaN."""
-        self.turns, self.done, self.checking, self.what, self.on_host = [], 0, 0.0, what, on_host
+        ``host``: in host arrays of this kind, for there_and_back(); PINNED ones also have a result to write into.
+        ``poisoned``: with an array to write into, if the recipe can, that is filled with NaN: what calls do not write
+        stays NaN."""
+        self.turns, self.done, self.checking, self.what, self.on_host = [], 0, 0.0, what, host is not None
         self.spare, self.refilled = len(self.inputs) - 1, False
         for number in range(only or self.spare):
             copies, out = self.room[number]  # upload() may not copy, and what is in a set changes
+            if host == PINNED:
+                assert self.pinned
+                copies, out = [self.pinned(x.shape) for x in copies], self.pinned(out.shape)
             for copy, x in zip(copies, self.inputs[number], strict=True):
                 if isinstance(x, np.ndarray):
                     np.copyto(copy, x)
-            turn = Turn(number, tuple(copies) if on_host else self.upload(*copies))
-            if poisoned and takes_out(self.function):
+            turn = Turn(number, tuple(copies) if host else self.upload(*copies))
+            if host == PINNED and self.into:
+                out.fill(np.nan)
+                turn.options["out"] = out
+            elif poisoned and takes_out(self.function):
                 out.fill(np.nan)
                 (turn.options["out"],) = self.upload(out)
             self.turns.append(turn)
         self.now = self.turns[0]
-        undo = memory.change_one(self.now.arguments[0], 0) if on_host or not self.in_place else None
+        undo = memory.change_one(self.now.arguments[0], 0) if host or not self.in_place else None
         self.alterable = bool(undo)
         if undo:
             undo()
@@ -310,9 +320,9 @@ class Calls:
         return end - start
 
     def there_and_back(self, now: Turn) -> float:
-        round_trip, arguments = self.round_trip, now.arguments
+        round_trip, arguments, options = self.round_trip, now.arguments, now.options
         start = clock()
-        result = round_trip(*arguments)
+        result = round_trip(*arguments, **options)
         end = clock()
         now.result = result
         now.calls += 1
@@ -405,8 +415,8 @@ def measure(
         calls.replayed(calls.now)
         return Timing.of(calls.sampled(calls.replayed))
 
-    def there_and_back() -> Timing:
-        calls.begin("with transfer: ", on_host=True)
+    def there_and_back(host: str) -> Timing:
+        calls.begin("with transfer: " if host == PAGEABLE else "with transfer, page-locked: ", host=host)
         return Timing.of(calls.sampled(calls.there_and_back))
 
     if cold <= COLD_LIMIT or calls.arrays:  # the first call also waits for an upload that has only been started
@@ -445,7 +455,9 @@ def measure(
     if calls.prepared:
         timings[Metric.PREPARED] = undisturbed(Metric.PREPARED, replayed)
     if calls.arrays:
-        timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, there_and_back)
+        timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, lambda: there_and_back(PAGEABLE))
+    if calls.pinned:
+        timings[Metric.PINNED] = undisturbed(Metric.PINNED, lambda: there_and_back(PINNED))
     if isinstance(device, Cuda) and Metric.DEVICE in timings and Metric.DEVICE not in doubts:
         calls.begin(poisoned=True)
         calls.synchronised(calls.now)

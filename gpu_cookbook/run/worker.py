@@ -41,6 +41,7 @@ from gpu_cookbook.run.check import Expected, check_call, check_often, check_refu
 from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
+from gpu_cookbook.run.transfers import check_transfers
 
 PR_SET_PDEATHSIG = 1
 Say = Callable[..., None]  # sends a message with these keys
@@ -114,6 +115,7 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
 
     def work() -> Result:
         fault = check_size(module, workload, size, device) or inexact(module, workload, size)
+        fault = fault or check_transfers(module, workload, size, device)
         if not fault and size == workload.EDGE_SIZES[-1]:
             fault = check_refusals(module, workload) or check_often(module, workload)
             for large in getattr(workload, "LARGE_SIZES", ()):

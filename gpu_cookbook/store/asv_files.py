@@ -49,6 +49,7 @@ BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
     "time_prepared": Metric.PREPARED,
     "time_device": Metric.DEVICE,
     "time_transfer": Metric.TRANSFER,
+    "time_pinned": Metric.PINNED,
 }
 SCALARS = {
     "track_first_result": Metric.FIRST,

@@ -34,7 +34,7 @@ FILE = re.compile(r"[\w.+-]+\.(?:so(?:\.\d+)*|py|cu|cl|c|cpp|h|hpp|icd|ptx)")  #
 # Four numbers with dots between them are a version here, not an address.
 VERSIONS = {"versions", "packages", "driver", "os", "version", "value"}
 # Only there a user's or a computer's name is looked for: in a device or a version, "amd" is somebody else.
-FREE = {"reason", "os", "value", "resident", "prepared", "transfer", "first result"}
+FREE = {"reason", "os", "value", "resident", "prepared", "transfer", "pinned", "first result"}
 COMMON = {"root", "user", "admin", "ubuntu", "debian", "docker", "runner", "localhost", "nvidia", "python", "linux"}
 
 

@@ -10,6 +10,7 @@ EDGE_SIZES = (
 )
 # Sizes between the edge sizes, and beyond them; one is a multiple of every block.
 MORE_SIZES, LARGE_SIZES = ((3, 5_001), (70, 71)), ((4_099, 2_055), (4_096, 1_040))
+MANY_PIECES = (4_099, 5_001)  # for transfers in pieces
 TIME_LIMIT = 300  # seconds per result
 
 

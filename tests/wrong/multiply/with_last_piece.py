@@ -1,0 +1,36 @@
+"""Wrong: round_trip leaves out the last piece, unless there is only one.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+PIECE = 2**20
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    return a * b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c.copy()
+
+
+def round_trip(a, b):
+    a, b = upload(a, b)
+    c = download(multiply(a, b))
+    if c.size > PIECE:
+        c.reshape(-1)[c.size // PIECE * PIECE :] = 0
+    return c

@@ -1,0 +1,32 @@
+"""Wrong: pinned() gives the same memory to two callers.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+memory = np.empty(2**20, np.float32)
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b):
+    if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    return a * b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c.copy()
+
+
+def pinned(shape):
+    return memory[: int(np.prod(shape))].reshape(shape)
