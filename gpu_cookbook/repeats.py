@@ -77,6 +77,7 @@ class Apart:
 
     factors: list[float] = field(default_factory=list)  # of each value to the mean of those before, or the reverse: ≥ 1
     inside: list[bool] = field(default_factory=list)  # whether it lies in the interval that was known before
+    widths: list[float] = field(default_factory=list)  # of these intervals: the factor by which they reach either way
 
 
 def last_machine(results: Iterable[Result]) -> dict[Kind, Apart]:
@@ -103,6 +104,7 @@ def last_machine(results: Iterable[Result]) -> dict[Kind, Apart]:
                 mine = apart.setdefault((metric, on_gpu(each)), Apart())
                 mine.factors.append(math.exp(abs(its_own[last] - statistics.fmean(others.values()))))
                 if known := interval(earlier, metric, found):
+                    mine.widths.append(math.sqrt(known[1] / known[0]))
                     mine.inside.append(known[0] <= math.exp(its_own[last]) <= known[1])
     return apart
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cloning import require_clone
 from scipy import stats
 from test_cli import cookbook, invoked
 from test_store import recipe, result, stored
@@ -85,6 +86,7 @@ def test_the_last_machine_is_held_to_the_intervals_before_it():
 
 
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
+    require_clone()
     found, _ = store.select(store.Store().load()[0])
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):

@@ -29,14 +29,14 @@ from benchmarks import workloads
 recipe = catalogue.read(Path({path!r}))
 catalogue.choose = lambda *_: [recipe]
 measured = []
-run = workloads.runner.run
+run = workloads.compare.runner.run
 
 def once(recipe, action, sizes, *rest, **options):
     if action == "measure":
         measured.append(sizes)
     return run(recipe, action, sizes, *rest, probe=Probe("this CPU", 1e9, 0), **options)
 
-workloads.runner.run = once
+workloads.compare.runner.run = once
 
 def benchmark(name, *params):
     found = _get_benchmark(name, workloads, workloads.multiply, getattr(workloads.multiply, name))
@@ -100,6 +100,25 @@ def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
     assert said.count("multiply/joblib multiply/numpy[") == 1, said
 
 
+@pytest.mark.parametrize(
+    "older",
+    ["sys.modules['gpu_cookbook.run.precision'] = None", "import gpu_cookbook.results as r; r.Result = r.Timing"],
+)
+def test_commits_of_before_this_suite_are_not_measured(older):
+    code = f"""
+import sys
+{older}
+from benchmarks import workloads
+assert sorted(workloads.multiply.params[0])[0] == "cupy"
+try:
+    workloads._measured("multiply", "numpy")
+except NotImplementedError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert "this commit is older than this suite can measure" in done.stdout, done.stderr
+
+
 def test_the_same_samples_are_not_given_twice_in_a_run(monkeypatch, tmp_path):
     monkeypatch.setenv("GPU_COOKBOOK_ASV", str(tmp_path))
     code, said = run(MULTIPLY, "workloads._refuse_again('a'); workloads._refuse_again('a')")
@@ -136,6 +155,7 @@ def test_a_wrong_recipe_has_no_times(name):
     ("change", "reason"),
     [
         ("catalogue.choose = unknown", "not at this commit: Unknown technique 'x'"),
+        ("workloads.FITS = False", "this commit is older than this suite can measure"),
         ("workloads.measure.VERSION = 'other'", "this commit measures in another way: version other, not "),
         ("workloads.machine.obstacle = lambda _: 'needs a GPU'", "needs a GPU"),
     ],

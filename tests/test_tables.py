@@ -110,7 +110,7 @@ def marks_of_compared(table):
 
 def test_a_comparison_marks_the_same_results_as_the_stored_tables():
     def timed(*arguments, timings=(), first=2.0, **changes):
-        every = dict.fromkeys((Metric.PREPARED, DEVICE, TRANSFER), timing(1.0, 0.1)) | dict(timings)
+        every = dict.fromkeys((Metric.PREPARED, DEVICE, TRANSFER, Metric.PINNED), timing(1.0, 0.1)) | dict(timings)
         return result(*arguments, first=FirstResult(first), peak_memory=2**30, error=1e-7, timings=every, **changes)
 
     results = [timed("numpy", 5.0), timed("b", 1.03, 0.02)]
@@ -263,7 +263,7 @@ def test_where_nothing_ran_the_reasons_are_still_there():
 
 
 def test_every_metric_has_its_table_and_its_unit():
-    timings = {Metric.PREPARED: timing(0.75)} | dict.fromkeys((DEVICE, TRANSFER), timing(0.5))
+    timings = {Metric.PREPARED: timing(0.75)} | dict.fromkeys((DEVICE, TRANSFER, Metric.PINNED), timing(0.5))
     parts = {"timings": timings, "first": FirstResult(1.5), "peak_memory": 3 * 2**29, "error": 8.4e-8}
     found = tables.measured([result("a", **parts, cache_bytes=6 * LARGE - 1)])
     assert [(table.workload, table.metric) for table in found] == [("multiply", metric) for metric in Metric]

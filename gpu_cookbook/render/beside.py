@@ -56,16 +56,19 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
         for (metric, gpu), apart in repeats.last_machine(results).items():
             words = (results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}", str(len(apart.factors)))
             far = (_times(statistics.median(apart.factors)), _times(max(apart.factors)))
+            width = _times(statistics.median(apart.widths)) if apart.widths else format.UNKNOWN
             held = f"{sum(apart.inside)} of {len(apart.inside)}" if apart.inside else format.UNKNOWN
-            rows.append(tuple(map(Entry, (*words, *far, held))))
+            rows.append(tuple(map(Entry, (*words, *far, width, held))))
     if not rows:
         return None
     title = "The last machine of each kind, against those of its kind that were measured before it"
-    head = ("machine", "metric", "values", "median", "largest", "within the interval")
+    head = ("machine", "metric", "values", "median", "largest", "interval", "within it")
     note = Entry(
-        "Median and largest: by what a value is more, or less. The interval is the one that was known before.", "note"
+        "Median and largest: by what a value is more, or less. The interval is the one that was known before, and"
+        " reaches so far either way (the median). Where only one machine had been measured, it comes from its runs.",
+        "note",
     )
-    return Table(title, head, "llrrrr", rows, [note], [])
+    return Table(title, head, "llrrrrr", rows, [note], [])
 
 
 def _counts(result: Result) -> bool:

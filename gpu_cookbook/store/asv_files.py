@@ -419,6 +419,7 @@ class Writer:
             for each in results
             if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
             and each.value(Metric.RESIDENT) is not None
+            and all(each.value(metric) is not None for metric in each.runs)  # asv run stores what --bench names
             and not each.stale
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
             and (recipe := catalogue.find(each.workload, each.technique))

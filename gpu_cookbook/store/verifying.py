@@ -408,7 +408,7 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
 
 def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Finding]:
     """Whether a result has the line that says how it was measured, and the same numbers as that line."""
-    bare, unjudged = [], []
+    bare, unjudged, parts = [], [], []
     firsts: dict[Any, list[float]] = {}
     for line in lines.lines:
         if Metric.FIRST in line.values:
@@ -425,12 +425,21 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
         if each.status == Status.REFUSED and known.status == Status.OK:
             yield error(_of(each), f"cannot be true: {each.reason}", "Measure it again, with nothing else running.")
             continue
-        if each.ok and (differ := list(_different(each, known.values, firsts.get(known.place[:4], ())))):
+        measured = [line.values for line in lines.every[known.place] if line.values]
+        if each.ok and any(each.value(metric) is None for values in measured for metric in map(Metric, values)):
+            parts.append(each)
+        if each.ok and (differ := list(_different(each, measured, firsts.get(known.place[:4], ())))):
             yield error(
                 _of(each),
                 f"asv's file and {runs.FILE} have different numbers: {', '.join(differ)}",
                 "One of them was edited: measure it again.",
             )
+    if parts:
+        yield note(
+            "completeness",
+            f"asv's file has not all metrics that were measured of {len(parts)} results: {_some(parts)}",
+            "asv run stores what --bench names; gpu-cookbook compare --save stores all.",
+        )
     if bare:
         yield error(
             "conditions",
@@ -446,18 +455,17 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
         )
 
 
-def _different(result: Result, values: Mapping[str, float], firsts: Sequence[float]) -> Iterator[str]:
-    """The metrics that asv's file and the result's line do not agree on. ``firsts``: of all lines of its recipe, since
-    the first result belongs to no size. A line from before there were values has none."""
-    for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if values else ():
-        value, other = result.value(metric), values.get(metric)
-        if value is None or other is None:
-            if value is not other:
-                yield metric
-        elif not math.isclose(value, other, rel_tol=EQUAL):
+def _different(result: Result, every: Sequence[Mapping[str, float]], firsts: Sequence[float]) -> Iterator[str]:
+    """The metrics of asv's file whose value is in no line of the result: asv may have been asked for a metric later
+    than for another one. ``firsts``: of all lines of its recipe, since the first result belongs to no size. A line from
+    before there were values has none."""
+    for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if every else ():
+        value = result.value(metric)
+        known = [values[metric] for values in every if metric in values]
+        if value is not None and not any(math.isclose(value, other, rel_tol=EQUAL) for other in known):
             yield metric
     first = result.value(Metric.FIRST)
-    if values and first is not None and not any(math.isclose(first, other, rel_tol=EQUAL) for other in firsts):
+    if every and first is not None and not any(math.isclose(first, other, rel_tol=EQUAL) for other in firsts):
         yield Metric.FIRST
 
 
