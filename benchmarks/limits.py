@@ -187,6 +187,24 @@ def pinned(technique):
     return took
 
 
+def bus():
+    """Seconds in which 1 GiB goes from page-locked memory to the GPU."""
+    import torch
+
+    host, device = torch.empty(2**28, pin_memory=True), torch.empty(2**28, device="cuda")
+    return call(lambda: device.copy_(host, non_blocking=True), torch.cuda.synchronize)
+
+
+def into_ordinary(technique):
+    """Seconds of a product of 2**28 elements from any host arrays into one that exists."""
+    workload, module = catalogue.workload_module("multiply"), load("multiply", technique)
+    a, b = workload.inputs(LARGE)
+    out = np.zeros(LARGE, np.float32)
+    took = call(lambda: module.round_trip(a, b, out=out))
+    np.testing.assert_array_equal(out, a * b)
+    return took
+
+
 def load(workload, technique):
     (recipe,) = catalogue.choose([workload], [technique])
     return Loader(recipe).execute()
@@ -291,6 +309,7 @@ def rows(known):
                 against = f"{seconds(limit)}: {other}"
                 yield f"matmul 200, {what}", technique, seconds(took), against, took / limit, reach, "ratio"
 
+    yield from over_the_bus(results)
     if bandwidth := alone(read_bandwidth):
         read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth
         limit = f"{seconds(read)}: 6.4 GB read at {bandwidth / 1e9:,.0f} GB/s"
@@ -306,6 +325,30 @@ def rows(known):
     if dask and cpu:
         what = "random_subset_mean 100,000², CPU"
         yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
+
+
+def over_the_bus(results):
+    """The rows of rows() about transfers."""
+    gibibyte = alone(bus)
+    for workload, sent, reach in (
+        ("multiply", 2 * 2**30, 1.15),
+        ("increment", 2**30, 1.25),
+        ("subset_mean", 6.4e9, 1.3),
+    ):
+        size = max(catalogue.workload_module(workload).SIZES)
+        for name in FRAMEWORKS if gibibyte else ():
+            if took := results.get(workload, f"{name}_transfer_tuned", size, "pinned"):
+                limit = gibibyte * sent / 2**30
+                against = f"{seconds(limit)}: {digits(sent / 1e9)} GB over the bus"
+                what = f"{workload} {catalogue.workload_module(workload).label(size)}, from pinned host arrays"
+                goal = 1.3 if name == "pyopencl" else reach
+                yield what, f"{name}_transfer_tuned", seconds(took), against, took / limit, goal, "ratio"
+    numpy = results.get("multiply", "numpy", LARGE, "resident")  # into an array that exists
+    for name in FRAMEWORKS:
+        technique = f"{name}_transfer_tuned"
+        if numpy and catalogue.find("multiply", technique) and (took := alone(into_ordinary, technique)):
+            what, against = "multiply 2**28, from any host arrays", f"{seconds(numpy)}: NumPy with out="
+            yield what, technique, seconds(took), against, took / numpy, 0.22, "ratio"
 
 
 HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
