@@ -1,0 +1,100 @@
+"""Add one to an array in PyCUDA, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+
+Framework: PyCUDA
+Runs on: NVIDIA GPU
+Install: pip install pycuda numpy
+Needs: nvcc
+
+round_trip() sends pieces of 8 MiB on several lanes: those of page-locked arrays, as pinned() makes them, as they are,
+others through buffers, by a thread per lane. These (host: 128 MiB) stay; lane.cache_clear() frees them.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Lock
+from weakref import finalize
+
+import numpy as np
+from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the context that others use, too
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cu").read_text()
+PIECE, LANES, lock = 2**21, 8, Lock()  # elements; lanes, which all callers share
+kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("increment").prepare("Pq")
+
+
+@lru_cache
+def lane(_):  # a stream that does not wait for others, and room for a piece: twice page-locked, once on the device
+    return driver.Stream(1), pinned((2, PIECE)), driver.mem_alloc(4 * PIECE)
+
+
+def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
+    autoprimaryctx.context.push()
+    try:
+        return function(*arguments)
+    finally:
+        autoprimaryctx.context.pop()
+
+
+def pinned(shape):
+    memory = inside(driver.pagelocked_empty, int(np.prod(shape)) or 1, np.float32)
+    finalize(memory, inside, memory.base.free).atexit = False  # in other threads, PyCUDA itself would not free it
+    return np.ndarray(shape, np.float32, memory)
+
+
+def is_pinned(x):
+    return is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, driver.PagelockedHostAllocation)
+
+
+def upload(*arrays):
+    return tuple(gpuarray.to_gpu(np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def increment(a):
+    if not (a.dtype == np.float32 and a.flags.c_contiguous):
+        raise ValueError(f"increment takes a C-contiguous float32 array, not {a.dtype} {a.shape} with {a.strides=}")
+    if a.size:  # no elements: no memory to give to a kernel
+        a += 1
+    return a
+
+
+def wait(a):
+    autoprimaryctx.context.synchronize()
+
+
+def download(a, out=None):
+    return a.get(out)
+
+
+def round_trip(a, out=None):  # a + 1 in a new array, or in out, which may be a itself
+    a = np.asarray(a, np.float32, order="C")
+    out = np.empty(a.shape, np.float32) if out is None else out
+    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
+        what = f"{a.shape} into {out.dtype} {out.shape}"
+        raise ValueError(f"increment writes into a C-contiguous float32 array of the same shape, not {what}")
+    if a.size <= PIECE:
+        return inside(lambda: download(increment(*upload(a)), out))
+    with lock, ThreadPoolExecutor(count := 2 if all(map(is_pinned, (a, out))) else LANES) as pool:
+        list(pool.map(partial(inside, run, (a, out), count), range(count)))
+    return out
+
+
+def run(arrays, count, first):  # the first piece, and every so many after it, one after another
+    stream, staged, on_device = lane(first)
+    for start in range(first * PIECE, arrays[0].size, count * PIECE):
+        pieces = [x.reshape(-1)[start : start + PIECE] for x in arrays]
+        host = [x if is_pinned(x) else y[: x.size] for x, y in zip(pieces, staged, strict=True)]
+        np.copyto(host[0], pieces[0])  # nothing to do if they are one
+        driver.memcpy_htod_async(on_device, host[0], stream)
+        kernel.prepared_async_call((-(-PIECE // 1024), 1), (256, 1, 1), stream, on_device, pieces[0].size)
+        driver.memcpy_dtoh_async(host[1], on_device, stream)
+        if count > 2:  # before its buffers are filled again
+            stream.synchronize()
+            np.copyto(pieces[1], host[1])
+    stream.synchronize()
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(5_000_011, np.float32)
+    np.testing.assert_array_equal(round_trip(a), a + 1)
+    print("increment, PyCUDA from host arrays: 5,000,011 elements, all right")

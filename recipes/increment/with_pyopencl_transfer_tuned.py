@@ -1,0 +1,100 @@
+"""Add one to an array in PyOpenCL, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+
+Framework: PyOpenCL
+Runs on: OpenCL device
+Install: pip install "pyopencl[pocl]"
+
+round_trip() cuts the array into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
+pinned() makes them, go over the bus as they are, on two lanes; one thread per lane copies all others through buffers.
+These, up to 64 MiB on each side, stay for the next call: lane.cache_clear() frees them.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from os import sched_getaffinity
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cl").read_text()
+PIECE, LANES, GROUP = 2**21, min(8, max(2, len(sched_getaffinity(0)))), 256  # elements; lanes; work-items per group
+devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
+queue = cl.CommandQueue(cl.Context([device]))
+program, lock = cl.Program(queue.context, KERNEL).build(), Lock()
+
+
+@lru_cache
+def lane(number):  # a queue, a kernel, because two threads must not set arguments of one, and room for a piece
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE)
+    return cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), buffer
+
+
+def pinned(shape):
+    size, flags = int(np.prod(shape, dtype=np.int64)), cl.map_flags.READ | cl.map_flags.WRITE  # no bytes are an error
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, 4 * max(1, size))
+    return cl.enqueue_map_buffer(queue, buffer, flags, 0, max(1, size), np.float32)[0][:size].reshape(shape)
+
+
+def is_pinned(x):
+    return is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, cl.MemoryMap)
+
+
+def upload(*arrays):
+    return tuple(cl.array.to_device(queue, np.asarray(x, np.float32, order="C")) for x in arrays)
+
+
+def increment(a):
+    if not (a.dtype == np.float32 and a.flags.c_contiguous):
+        raise ValueError(f"increment takes a C-contiguous float32 array, as upload() makes it, not {a.dtype} {a.shape}")
+    a += 1
+    return a
+
+
+def wait(a):
+    queue.finish()
+
+
+def download(a, out=None):
+    return a.get(ary=out)
+
+
+def round_trip(a, out=None):
+    """a + 1 in a new array, or in out, which may be a itself."""
+    a = np.asarray(a, np.float32, order="C")
+    out = np.empty(a.shape, np.float32) if out is None else out
+    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
+        what = f"{a.shape} into {out.dtype} {out.shape}"
+        raise ValueError(f"increment writes into a C-contiguous float32 array of the same shape, not {what}")
+    arrays, direct = [x.reshape(-1) for x in (a, out)], [is_pinned(x) for x in (a, out)]
+    count = max(1, min(2 if all(direct) else LANES, -(-a.size // PIECE)))
+    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
+        list((pool.map if count > 1 else map)(partial(run, arrays, direct, count), range(count)))
+    return out
+
+
+def run(arrays, direct, count, number):
+    queue, kernel, staged, buffer = lane(number)
+    events = []  # when one goes, it waits for its copy and stops all threads of Python: they stay until finish()
+    for start in range(number * PIECE, arrays[0].size, count * PIECE):
+        pieces = [x[start : start + PIECE] for x in arrays]
+        given, result = (x if d else staged[: x.size] for x, d in zip(pieces, direct, strict=True))
+        if not direct[0]:
+            np.copyto(given, pieces[0])
+        events.append(cl.enqueue_copy(queue, buffer, given, is_blocking=False))
+        items = (-(-given.size // (4 * GROUP)) * GROUP,)
+        events.append(kernel(queue, items, (GROUP,), buffer, np.int64(given.size)))
+        events.append(cl.enqueue_copy(queue, result, buffer, is_blocking=False))
+        queue.flush() if all(direct) else queue.finish()  # its buffer is filled again
+        if not direct[1]:
+            np.copyto(pieces[1], result)
+    queue.finish()
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(5_000_011, np.float32)
+    np.testing.assert_array_equal(round_trip(a), a + 1)
+    print(f"increment, PyOpenCL on {device.name.strip()}, from host arrays: 5,000,011 elements, all right")
