@@ -6,7 +6,7 @@ Install: pip install "pyopencl[pocl]"
 
 From a page-locked array, as pinned() makes it, only the rows that matter go over the bus, in pieces on two lanes. From
 others, one thread per lane copies the subset alone into buffers, and each piece is added up where it arrives. Buffers,
-up to 96 MiB on the host and 192 MiB on the device, stay for the next call: lane.cache_clear() frees them.
+up to 96 MiB on each side, stay for the next call: lane.cache_clear() frees them.
 """
 
 from concurrent.futures import ThreadPoolExecutor
