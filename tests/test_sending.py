@@ -344,6 +344,23 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault("does not enclose the median", lambda: edit(results_file(folder), lambda d: first_time(d, 1e-9)))
 
 
+def test_parts_that_asv_was_asked_for_one_after_another_are_no_forgery(folder):
+    """asv run --bench stores one metric of what was measured: then the file has fewer than the lines, and a value may
+    belong to an older line."""
+
+    def without_transfer(data):
+        del data["results"]["workloads.multiply.time_transfer"]
+
+    edit(results_file(folder), without_transfer)
+    lines = [json.loads(line) for line in (folder / runs.FILE).read_text().splitlines()]
+    for line in lines:  # measured again, for a metric of which nothing is stored here
+        line["values"] = {metric: 1.5 * value for metric, value in line.get("values", {}).items()}
+    with (folder / runs.FILE).open("a") as file:
+        file.write("".join(json.dumps(line) + "\n" for line in lines))
+    assert errors(folder) == []
+    assert any("asv's file has not all metrics that were measured of 6 results" in each for each in notes(folder))
+
+
 def test_a_commit_that_only_the_sender_has_is_named(clone, folder):
     base = git(clone, "rev-parse", "HEAD")
     git(clone, "switch", "--quiet", "--orphan", "elsewhere")
