@@ -3,7 +3,7 @@ kind: how far the next machine of that kind may be from what is stored."""
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
@@ -73,39 +73,34 @@ def interval(result: Result, metric: Metric, found: Mapping[Kind, Spread]) -> tu
 
 @dataclass
 class Apart:
-    """How far the machine of a kind that was measured last is from those before it, in one kind of metric."""
+    """How far machines are from those of the same kind that were measured before them, in one kind of metric."""
 
     factors: list[float] = field(default_factory=list)  # of each value to the mean of those before, or the reverse: ≥ 1
     inside: list[bool] = field(default_factory=list)  # whether it lies in the interval that was known before
     widths: list[float] = field(default_factory=list)  # of these intervals: the factor by which they reach either way
 
 
-def last_machine(results: Iterable[Result]) -> dict[Kind, Apart]:
-    """What the last of several machines of one kind says about the intervals. Empty if only one was measured."""
+def newcomers(results: Iterable[Result]) -> dict[Kind, Apart]:
+    """What each machine but the first says about the intervals that were known before it was measured."""
     results = [each for each in results if each.ok]
     began: dict[str, str] = {}
     for run in sorted({run for each in results for runs in each.runs.values() for run in runs}, key=_when):
         if run.instance:
             began.setdefault(run.instance, run.started)
-    if len(began) < 2:
-        return {}
-    last = [*began][-1]
-    before = [
-        replace(each, runs={metric: _runs(values, lambda one: one != last) for metric, values in each.runs.items()})
-        for each in results
-    ]
-    found = spreads(before)
     apart: dict[Kind, Apart] = {}
-    for each, earlier in zip(results, before, strict=True):
-        for metric in METRICS:
-            its_own = logarithms(_runs(each.runs.get(metric, {}), lambda one: one == last), machines=True)
-            others = logarithms(earlier.runs.get(metric, {}), machines=True)
-            if its_own and others:
-                mine = apart.setdefault((metric, on_gpu(each)), Apart())
-                mine.factors.append(math.exp(abs(its_own[last] - statistics.fmean(others.values()))))
-                if known := interval(earlier, metric, found):
-                    mine.widths.append(math.sqrt(known[1] / known[0]))
-                    mine.inside.append(known[0] <= math.exp(its_own[last]) <= known[1])
+    for machine, start in [*began.items()][1:]:
+        before = [_until(each, start) for each in results]
+        found = spreads(before)
+        for each, earlier in zip(results, before, strict=True):
+            for metric in METRICS:
+                own = logarithms(each.runs.get(metric, {}), machines=True).get(machine)
+                others = logarithms(earlier.runs.get(metric, {}), machines=True)
+                if own is not None and others:
+                    mine = apart.setdefault((metric, on_gpu(each)), Apart())
+                    mine.factors.append(math.exp(abs(own - statistics.fmean(others.values()))))
+                    if known := interval(earlier, metric, found):
+                        mine.widths.append(math.sqrt(known[1] / known[0]))
+                        mine.inside.append(known[0] <= math.exp(own) <= known[1])
     return apart
 
 
@@ -113,5 +108,10 @@ def _when(run: Run) -> str:
     return run.started
 
 
-def _runs(runs: Mapping[Run, float], wanted: Callable[[str | None], bool]) -> dict[Run, float]:
-    return {run: value for run, value in runs.items() if wanted(run.instance)}
+def _until(result: Result, start: str) -> Result:
+    """The result as it was before the runs that began then, or later."""
+    runs = {
+        metric: {run: value for run, value in values.items() if run.started < start}
+        for metric, values in result.runs.items()
+    }
+    return replace(result, runs=runs)

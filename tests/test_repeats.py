@@ -73,16 +73,18 @@ def test_machines_count_as_soon_as_there_are_two_and_runs_until_then():
     assert (wider.units, wider.machines) == (2, True) and wider.factor(2) > spread.factor(3)
 
 
-def test_the_last_machine_is_held_to_the_intervals_before_it():
+def test_each_further_machine_is_held_to_the_intervals_before_it():
     a, b, c = (letter * 12 for letter in "abc")
     earlier = {run(0, b): 1.0e-5, run(1, b): 1.02e-5, run(2, a): 1.04e-5}
     near, far = (measured_in(earlier | {run(9, c): value}, size=size) for size, value in ((1, 0.99e-5), (2, 9e-5)))
     alone = measured_in(earlier, size=3)
-    apart = repeats.last_machine([far, near, alone])[RESIDENT, False]
-    mean = math.sqrt(1.04 * math.sqrt(1.0 * 1.02)) * 1e-5
-    assert apart.factors == pytest.approx([9e-5 / mean, mean / 0.99e-5])
-    assert apart.inside == [False, True]
-    assert repeats.last_machine([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
+    other = measured_in({run(20, "d" * 12): 1e-5}, "torch")  # of a machine that shares no result with the others
+    apart = repeats.newcomers([far, near, alone, other])[RESIDENT, False]
+    first = math.sqrt(1.0 * 1.02)
+    both = math.sqrt(1.04 * first)
+    assert apart.factors == pytest.approx([1.04 / first] * 3 + [9 / both, both / 0.99])
+    assert apart.inside == [True, True, True, False, True] and len(apart.widths) == 5
+    assert repeats.newcomers([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
 
 
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
@@ -90,7 +92,7 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     found, _ = store.select(store.Store().load()[0])
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
-        for (metric, gpu), apart in repeats.last_machine(results).items():
+        for (metric, gpu), apart in repeats.newcomers(results).items():
             several += 1
             assert max(apart.factors) < (FAR[metric] if gpu else FAR_ON_HOST), (results[0].stored.machine, metric)
     assert several > 1

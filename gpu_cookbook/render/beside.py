@@ -49,11 +49,10 @@ def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
 
 
 def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
-    """How far the last machine of each kind is from those of the same kind that were measured before it. None if no
-    kind has several."""
+    """How far machines are from those of the same kind that were measured before them. None if no kind has several."""
     rows: list[Row] = []
     for results in machines:
-        for (metric, gpu), apart in repeats.last_machine(results).items():
+        for (metric, gpu), apart in repeats.newcomers(results).items():
             words = (results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}", str(len(apart.factors)))
             far = (_times(statistics.median(apart.factors)), _times(max(apart.factors)))
             width = _times(statistics.median(apart.widths)) if apart.widths else format.UNKNOWN
@@ -61,11 +60,11 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
             rows.append(tuple(map(Entry, (*words, *far, width, held))))
     if not rows:
         return None
-    title = "The last machine of each kind, against those of its kind that were measured before it"
+    title = "Each further machine of a kind, against those that were measured before it"
     head = ("machine", "metric", "values", "median", "largest", "interval", "within it")
     note = Entry(
         "Median and largest: by what a value is more, or less. The interval is the one that was known before, and"
-        " reaches so far either way (the median). Where only one machine had been measured, it comes from its runs.",
+        " reaches so far either way (in the median). As long as there was one machine, it comes from its runs.",
         "note",
     )
     return Table(title, head, "llrrrrr", rows, [note], [])
