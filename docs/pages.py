@@ -246,7 +246,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
     ]
     if not mine:
         return ["There are no stored results for this recipe.", ""]
-    head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "device")
+    head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "pinned", "device")
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
     for each in mine:
         machine = each.stored.machine
@@ -259,6 +259,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
             markdown(timing(each, Metric.PREPARED)),
             markdown(timing(each, Metric.TRANSFER)),
             speedup(each, Metric.TRANSFER),
+            markdown(timing(each, Metric.PINNED)),
             UNKNOWN if device is None else seconds(device),
         ]
         lines.append(f"| {' | '.join(texts)} |")

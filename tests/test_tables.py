@@ -17,7 +17,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import beside, html_page, tables, text
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.change import change
-from gpu_cookbook.results import FirstResult, Metric, Timing, completed, of_lane
+from gpu_cookbook.results import FirstResult, Metric, Run, Timing, completed, of_lane
 from gpu_cookbook.words import csv_cell
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
@@ -269,17 +269,17 @@ def test_every_metric_has_its_table_and_its_unit():
     assert [(table.workload, table.metric) for table in found] == [("multiply", metric) for metric in Metric]
     assert all(f"multiply, {table.metric}: {tables.METRICS[table.metric]}. " in table.title for table in found)
     assert [texts(table)["a"][-1] for table in found] == [
-        *("*1.00 s", "*750 ms", "*500 ms", "*500 ms", "*1.50 s", "*1.50 GiB"),
+        *("*1.00 s", "*750 ms", "*500 ms", "*500 ms", "*500 ms", "*1.50 s", "*1.50 GiB"),
         "*6.44 (0 %)",  # 12 bytes an element, in the device's time
         "8.4e-08",  # not ranked
     ]
     assert [[key for key in table.records[0] if key.startswith("value")] for table in found] == [
-        *[["value_s"]] * 5,
+        *[["value_s"]] * 6,
         *(["value_bytes"], ["value_gb_per_s"], ["value_relative"]),
     ]
-    assert found[6].records[0]["copy_bandwidth_percent"] == pytest.approx(100 * 12 * LARGE / 0.5 / 4e12)
+    assert found[7].records[0]["copy_bandwidth_percent"] == pytest.approx(100 * 12 * LARGE / 0.5 / 4e12)
     fits = tables.measured([result("a", **parts, cache_bytes=6 * LARGE)])
-    assert texts(fits[6])["a"][-1] == "*6.44"  # into the cache: the share says nothing
+    assert texts(fits[7])["a"][-1] == "*6.44"  # into the cache: the share says nothing
 
 
 def test_what_moves_no_memory_has_no_bandwidth():
@@ -457,6 +457,15 @@ def test_the_verdict(before, after, verdict):
     (table,) = change([before] if before else [], [after] if after else [])
     assert "{} ({})".format(*texts(table)[f"a, {LARGE:,}"][-2:]) == verdict
     assert f"{table.records[0]['verdict']} ({table.records[0]['why']})" == verdict
+
+
+def test_the_verdict_knows_every_run_of_both_sides():
+    runs = {Metric.RESIDENT: {Run(f"2026-11-2{k}T00:00:00Z"): value for k, value in enumerate((0.75, 1.0))}}
+    before = replace(result("a", 1.0), runs=runs)
+    (table,) = change([before], [result("a", 0.8)])
+    assert texts(table)[f"a, {LARGE:,}"][-2:] == ["cannot tell", "×0.791 to ×1.07"]
+    (table,) = change([before], [result("b", 1.0), result("a", 0.5)])
+    assert [(row["technique"], row["verdict"]) for row in table.records] == [("a", "faster"), ("b", "cannot tell")]
 
 
 def test_a_change_has_both_values_and_their_ratio():

@@ -24,8 +24,8 @@ FACTOR = 1.1  # asv's
 VERDICTS = (
     f"faster or slower: the 99 % intervals do not overlap, and the medians differ by more than a factor of {FACTOR}. "
     f"same: the intervals rule out a factor of {FACTOR}. cannot tell: everything else. why: the range of ratios that "
-    "the intervals allow. The intervals come from the samples of a single process and do not include the variation "
-    "between processes."
+    "the intervals allow. The intervals come from the samples of a single process, and reach over all runs of a result "
+    "that was measured several times; of one that was not, the variation between processes is unknown."
 )
 
 
@@ -54,6 +54,7 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
         for metric in TIMED:
             pairs = [(old.get(each), new.get(each)) for each in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]
+            pairs.sort(key=lambda pair: None in pair)  # what both sides have comes first
             if pairs:
                 rows, records = zip(*(_changed(*pair, metric) for pair in pairs), strict=True)
                 title = f"{mine[0].workload}, {metric}: {names}"
@@ -130,4 +131,7 @@ def _median(result: Result | None, metric: Metric) -> tuple[float, float, float]
         return f"no {metric} time"
     if doubt := result.doubt(metric):
         return f"doubtful: {doubt}"
-    return (timing.median, *timing.interval) if timing.interval else "no 99 % interval"
+    if not timing.interval:
+        return "no 99 % interval"
+    every = [*timing.interval, *result.runs.get(metric, {}).values()]
+    return timing.median, min(every), max(every)

@@ -156,6 +156,7 @@ COMPARED: tuple[tuple[str, Metric | Callable[[Result], str]], ...] = (  # headin
     ("resident", Metric.RESIDENT),
     ("prepared", Metric.PREPARED),
     ("transfer", Metric.TRANSFER),
+    ("pinned", Metric.PINNED),
     ("×\N{NO-BREAK SPACE}NumPy", lambda result: format.ratio(result, Metric.RESIDENT)),
     ("×\N{NO-BREAK SPACE}NumPy,\ntransfer", lambda result: format.ratio(result, Metric.TRANSFER)),
     ("device", Metric.DEVICE),
