@@ -19,7 +19,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array
 
-KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cl").read_text()  # it can add to sums
+KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cl").read_text()
 PIECE, LANES, GROUP = 2**19, min(12, max(2, len(sched_getaffinity(0)))), 256  # pairs of elements; lanes; as there
 devices = [d for p in cl.get_platforms() for d in p.get_devices() if "cl_khr_fp64" in d.extensions]  # some have not
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
