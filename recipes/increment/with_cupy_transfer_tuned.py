@@ -5,10 +5,9 @@ Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 
 round_trip() cuts the array into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, and two lanes keep it busy. All others pass through page-locked
-buffers, which one thread per lane fills and empties: one core alone copies slower than the bus. The buffers, up to
-128 MiB on the host and 64 MiB on the device, stay for the next call; lanes.cache_clear() frees them. A single piece
-takes the usual way.
+pinned() makes them, go over the bus as they are, on two streams. One thread per stream copies all others through
+page-locked buffers, since one core alone copies slower than the bus. These, up to 128 MiB on the host and 64 MiB on the
+device, stay until lanes.cache_clear() gives them back to CuPy's pools.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ lock = Lock()
 @lru_cache
 def lanes(device):
     """Of each lane a stream, page-locked room for a piece and for its result, and room for it on the device."""
+    cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
     return [
         (cp.cuda.Stream(non_blocking=True), empty_pinned((2, PIECE), np.float32), cp.empty(PIECE, np.float32))
         for _ in range(LANES)
@@ -61,9 +61,9 @@ def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
     a = np.asarray(a, np.float32, order="C")
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.c_contiguous):
+    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"increment writes into a C-contiguous float32 array of the same shape, not {what}")
+        raise ValueError(f"increment writes into a writeable C-contiguous float32 array of the same shape, not {what}")
     if a.size <= PIECE:
         return download(increment(*upload(a)), out)
     arrays, device = [x.reshape(-1) for x in (a, out)], cp.cuda.Device().id

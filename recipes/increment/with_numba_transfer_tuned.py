@@ -4,9 +4,9 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
-round_trip() sends pieces of 16 MiB on several lanes: those of page-locked arrays, as pinned() makes them, as they are,
-others through buffers, by a thread per lane. These, 256 MiB on the host and 128 MiB on the device, stay until
-lane.cache_clear(). All that is freed, Numba gives back in tens, or at cuda.current_context().deallocations.clear().
+round_trip() cuts the array into pieces of 16 MiB and spreads them over several streams. Page-locked arrays, as pinned()
+makes them, go over the bus as they are; one thread per stream copies all others through page-locked buffers. These, 256
+MiB here and 128 on the device, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor

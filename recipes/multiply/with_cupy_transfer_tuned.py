@@ -6,9 +6,8 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
 round_trip() cuts the arrays into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, and two lanes keep it busy. All others pass through page-locked
-buffers, which one thread per lane fills and empties: one core alone copies slower than the bus. The buffers, up to
-192 MiB on each side, stay for the next call; lanes.cache_clear() frees them. A single piece takes the usual way.
+pinned() makes them, go over the bus as they are, on two streams. One thread per stream copies all others through
+buffers, of up to 192 MiB on each side, which stay until lanes.cache_clear() gives them back to CuPy's pools.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ lock = Lock()
 @lru_cache
 def lanes(device):
     """Of each lane a stream, and room for a piece of every array: page-locked, and on the device."""
+    cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
     shape = (3, PIECE)
     return [
         (cp.cuda.Stream(non_blocking=True), empty_pinned(shape, np.float32), cp.empty(shape, np.float32))
@@ -60,9 +60,9 @@ def download(c, out=None):
 def round_trip(a, b, out=None):
     a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.c_contiguous):
+    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"multiply takes arrays of one shape, into a C-contiguous float32 array, not {what}")
+        raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
     if a.size <= PIECE:
         return download(multiply(*upload(a, b)), out)
     arrays, device = [x.reshape(-1) for x in (a, b, out)], cp.cuda.Device().id

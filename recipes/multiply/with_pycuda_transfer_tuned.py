@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 
-round_trip() sends pieces of 8 MiB on several lanes: those of page-locked arrays, as pinned() makes them, as they are,
-others through buffers, by a thread per lane. These, 192 MiB on each side, stay; lane.cache_clear() frees them.
+round_trip() spreads pieces of 8 MiB over several streams. Page-locked arrays, as pinned() makes them, go over the bus
+as they are; a thread per stream copies others through buffers: 192 MiB a side, until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor

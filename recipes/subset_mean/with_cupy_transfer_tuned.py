@@ -7,8 +7,8 @@ Install: pip install "cupy-cuda13x[ctk]"
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus: the rows that the mean leaves out
 stay where they are (every 32 bytes that it reads hold two elements of the subset). From any other array, threads copy
 the subset alone into page-locked buffers, in pieces of 8 MiB, and each piece is summed where it arrives: half as many
-bytes, but the host reads all of its rows. The buffers, up to 64 MiB on each side, stay for the next call;
-lanes.cache_clear() frees them. A single piece is copied in one.
+bytes, but the host reads all of its rows. The buffers, up to 96 MiB on each side, stay until
+lanes.cache_clear() gives them back to CuPy's pools. A single piece is copied in one.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +34,7 @@ lock = Lock()
 @lru_cache
 def lanes(device):
     """Of each lane a stream, and room for a piece: page-locked, and on the device."""
+    cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
     return [(cp.cuda.Stream(non_blocking=True), empty_pinned(PIECE), cp.empty(PIECE)) for _ in range(LANES)]
 
 
@@ -64,7 +65,7 @@ def round_trip(x):
     if x.ndim != 2:
         raise ValueError(f"subset_mean takes a two-dimensional array, not {x.dtype} {x.shape}")
     kept = x[::2, ::2]
-    if kept.size and x.flags.c_contiguous and cp.cuda.runtime.pointerGetAttributes(x.ctypes.data).type == PINNED:
+    if kept.size and x.flags.carray and cp.cuda.runtime.pointerGetAttributes(x.ctypes.data).type == PINNED:
         partial_sums, result = cp.empty(min(BLOCKS, len(kept))), cp.empty(())
         add_subset((partial_sums.size,), (THREADS,), (x.ctypes.data, *map(np.int64, x.shape), partial_sums))
         mean((1,), (THREADS,), (partial_sums, np.int64(partial_sums.size), np.int64(kept.size), result))

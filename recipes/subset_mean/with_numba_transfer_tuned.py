@@ -5,7 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus, and only the rows of the subset.
-Of any other, threads send the subset alone, through buffers that lane.cache_clear() frees: 192 MiB.
+Of any other, threads send only the subset, through buffers of 192 MiB, which stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -6,7 +6,7 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus, and only the rows of the subset.
-Of any other, threads send the subset alone, through buffers of 8 MiB: 96 MiB, which lane.cache_clear() frees.
+Of any other, threads send only the subset, through buffers of 96 MiB, which stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
