@@ -358,7 +358,9 @@ def test_parts_that_asv_was_asked_for_one_after_another_are_no_forgery(folder):
     with (folder / runs.FILE).open("a") as file:
         file.write("".join(json.dumps(line) + "\n" for line in lines))
     assert errors(folder) == []
-    assert any("asv's file has not all metrics that were measured of 6 results" in each for each in notes(folder))
+    found = "\n".join(notes(folder))
+    assert "asv's file has not all metrics that were measured of 6 results" in found
+    assert "6 results have numbers that are not those of their newest measurement" in found
 
 
 def test_a_commit_that_only_the_sender_has_is_named(clone, folder):

@@ -31,8 +31,9 @@ MOST_FILES = 200
 MOST_TOTAL = 2**25  # bytes of all files together
 MOST_ALIKE = 10  # findings of one kind that are shown one by one
 EQUAL = 1e-4  # relative: the same number, once in asv's file and once in runs.jsonl
-# No two machines of one kind that are stored are as far apart (tests/test_repeats.py), not even in their transfers,
-# which depend on the host. What a processor computes, and the start of a process, depend on the machine altogether.
+# No two machines of one kind that are stored are as far apart in their times (tests/test_repeats.py), not even in their
+# transfers, which depend on the host. No two have page-locked ones yet: these are taken for transfers. What a processor
+# computes, and the start of a process, depend on the machine altogether.
 FAR = {
     **{Metric.DEVICE: 1.3, Metric.PREPARED: 1.9, Metric.RESIDENT: 1.9, Metric.TRANSFER: 2.5, Metric.PINNED: 2.5},
     **{Metric.FIRST: 5, Metric.MEMORY: 1.5},
@@ -408,7 +409,7 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
 
 def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Finding]:
     """Whether a result has the line that says how it was measured, and the same numbers as that line."""
-    bare, unjudged, parts = [], [], []
+    bare, unjudged, parts, older = [], [], [], []
     firsts: dict[Any, list[float]] = {}
     for line in lines.lines:
         if Metric.FIRST in line.values:
@@ -428,6 +429,8 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
         measured = [line.values for line in lines.every[known.place] if line.values]
         if each.ok and any(each.value(metric) is None for values in measured for metric in map(Metric, values)):
             parts.append(each)
+        if each.ok and any(_different(each, measured[-1:], firsts.get(known.place[:4], ()))):
+            older.append(each)
         if each.ok and (differ := list(_different(each, measured, firsts.get(known.place[:4], ())))):
             yield error(
                 _of(each),
@@ -439,6 +442,12 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
             "completeness",
             f"asv's file has not all metrics that were measured of {len(parts)} results: {_some(parts)}",
             "asv run stores what --bench names; gpu-cookbook compare --save stores all.",
+        )
+    if older:
+        yield note(
+            "conditions",
+            f"{len(older)} results have numbers that are not those of their newest measurement: {_some(older)}",
+            "asv run leaves the metrics that --bench does not name as they were; compare --save replaces all.",
         )
     if bare:
         yield error(
