@@ -1,41 +1,40 @@
-"""Add one to an array in CuPy, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Add one to an array in CuPy, tuned for host arrays: both directions of the bus are busy at once.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 
-round_trip() cuts the array into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, on two streams. One thread per stream copies all others through
-page-locked buffers, since one core alone copies slower than the bus. These, up to 128 MiB on the host and 64 MiB on the
-device, stay until lanes.cache_clear() gives them back to CuPy's pools.
+Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
+the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
+96 MiB on each side, stay until lanes.cache_clear() gives them back to CuPy's pools.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from os import sched_getaffinity
+from itertools import cycle
 from threading import Lock
 
 import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-PIECE, LANES = 2**21, min(8, max(2, len(sched_getaffinity(0))))  # elements; more lanes are not faster
-PINNED = 1  # cudaMemoryTypeHost
-lock = Lock()
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
 
 
 @lru_cache
 def lanes(device):
-    """Of each lane a stream, page-locked room for a piece and for its result, and room for it on the device."""
+    """Of each lane a stream, and room for a piece: page-locked, and on the device."""
     cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
-    return [
-        (cp.cuda.Stream(non_blocking=True), empty_pinned((2, PIECE), np.float32), cp.empty(PIECE, np.float32))
-        for _ in range(LANES)
-    ]
+    return [(cp.cuda.Stream(non_blocking=True), pinned(PIECE), cp.empty(PIECE, np.float32)) for _ in range(LANES)]
 
 
 def pinned(shape):
     return empty_pinned(shape, np.float32)
+
+
+def is_pinned(x):  # from its first byte to its last
+    ends = (x.ctypes.data, x.ctypes.data + x.nbytes - 1)
+    return all(cp.cuda.runtime.pointerGetAttributes(end).type == 1 for end in ends)  # cudaMemoryTypeHost
 
 
 def upload(*arrays):
@@ -59,39 +58,52 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.asarray(a, np.float32, order="C")
+    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
-        what = f"{a.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"increment writes into a writeable C-contiguous float32 array of the same shape, not {what}")
+        raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
+    if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
+        a = a.copy()  # out would overwrite elements that are still to be read
     if a.size <= PIECE:
         return download(increment(*upload(a)), out)
-    arrays, device = [x.reshape(-1) for x in (a, out)], cp.cuda.Device().id
-    direct = [cp.cuda.runtime.pointerGetAttributes(x.ctypes.data).type == PINNED for x in arrays]
-    count = 2 if all(direct) else LANES
-    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
-        parts = [slice(i * PIECE, None, count * PIECE) for i in range(count)]
-        list(pool.map(partial(run, device, arrays, direct), lanes(device), parts))
+    device, flat = cp.cuda.Device().id, (a.reshape(-1), out.reshape(-1))
+    with lock:
+        if is_pinned(a) and is_pinned(out):
+            in_pieces(*flat, lanes(device)[:3])
+        else:
+            with ThreadPoolExecutor(LANES) as pool:
+                list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
     return out
 
 
-def run(device, arrays, direct, lane, part):
-    """Increment the pieces that begin at every index of this part, one after another."""
-    stream, staged, on_device = lane
-    with cp.cuda.Device(device), stream:
-        for start in range(arrays[0].size)[part]:
-            pieces = [x[start : start + PIECE] for x in arrays]
-            host = [x if d else y[: x.size] for x, y, d in zip(pieces, staged, direct, strict=True)]
-            if not direct[0]:
-                np.copyto(host[0], pieces[0])
-            x = on_device[: pieces[0].size]
-            x.set(host[0])
-            increment(x).get(out=host[1], stream=stream, blocking=False)
-            if not all(direct):  # before its buffers are filled again
-                stream.synchronize()
-            if not direct[1]:
-                np.copyto(pieces[1], host[1])
-        stream.synchronize()
+def in_pieces(a, out, lanes):
+    try:
+        for start, lane in zip(range(0, a.size, PIECE), cycle(lanes), strict=False):
+            enqueue(lane, a[start : start + PIECE], out[start : start + PIECE])
+    finally:  # also after Ctrl-C: nobody may free the arrays before
+        for stream, *_ in lanes:
+            stream.synchronize()
+
+
+def through_buffers(device, a, out, lane, first):
+    """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
+    stream, room, _ = lane
+    with cp.cuda.Device(device):
+        for start in range(first * PIECE, a.size, LANES * PIECE):
+            given, result = (x[start : start + PIECE] for x in (a, out))
+            staged = room[: given.size]
+            np.copyto(staged, given)
+            enqueue(lane, staged, staged)
+            stream.synchronize()
+            np.copyto(result, staged)
+
+
+def enqueue(lane, given, result):  # both page-locked
+    stream, _, on_device = lane
+    with stream:
+        x = on_device[: given.size]
+        x.set(given)
+        increment(x).get(out=result, stream=stream, blocking=False)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
-"""Add one to an array in PyCUDA, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Add one to an array in PyCUDA, tuned for host arrays: both directions of the bus are busy at once.
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 
-round_trip() spreads pieces of 8 MiB over several streams. Page-locked arrays, as pinned() makes them, go over the bus
-as they are; a thread per stream copies others through buffers: 128 MiB here, until inside(lane.cache_clear).
+Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
+the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
+96 MiB on each side, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from itertools import cycle
 from pathlib import Path
 from threading import Lock
 from weakref import finalize
@@ -19,13 +21,14 @@ import numpy as np
 from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the context that others use, too
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cu").read_text()
-PIECE, LANES, lock = 2**21, 8, Lock()  # elements; lanes, which all callers share
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
 kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("increment").prepare("Pq")
 
 
 @lru_cache
-def lane(_):  # a stream that does not wait for others, and room for a piece: twice page-locked, once on the device
-    return driver.Stream(1), pinned((2, PIECE)), driver.mem_alloc(4 * PIECE)
+def lane(_):
+    """A stream that does not wait for others, and room for a piece: page-locked, and on the device."""
+    return driver.Stream(1), pinned(PIECE), driver.mem_alloc(4 * PIECE)
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -66,32 +69,53 @@ def download(a, out=None):
     return a.get(out)
 
 
-def round_trip(a, out=None):  # a + 1 in a new array, or in out, which may be a itself
-    a = np.asarray(a, np.float32, order="C")
+def round_trip(a, out=None):
+    """a + 1 in a new array, or in out, which may be a itself."""
+    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
-        what = f"{a.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"increment writes into a C-contiguous float32 array of the same shape, not {what}")
+    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
+    if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
+        a = a.copy()  # out would overwrite elements that are still to be read
     if a.size <= PIECE:
         return inside(lambda: download(increment(*upload(a)), out))
-    with lock, ThreadPoolExecutor(count := 2 if all(map(is_pinned, (a, out))) else LANES) as pool:
-        list(pool.map(partial(inside, run, (a, out), count), range(count)))
+    flat = a.reshape(-1), out.reshape(-1)
+    with lock:
+        if is_pinned(a) and is_pinned(out):
+            inside(in_pieces, *flat)
+        else:
+            with ThreadPoolExecutor(LANES) as pool:
+                list(pool.map(partial(inside, through_buffers, *flat), range(LANES)))
     return out
 
 
-def run(arrays, count, first):  # the first piece, and every so many after it, one after another
-    stream, staged, on_device = lane(first)
-    for start in range(first * PIECE, arrays[0].size, count * PIECE):
-        pieces = [x.reshape(-1)[start : start + PIECE] for x in arrays]
-        host = [x if is_pinned(x) else y[: x.size] for x, y in zip(pieces, staged, strict=True)]
-        np.copyto(host[0], pieces[0])  # nothing to do if they are one
-        driver.memcpy_htod_async(on_device, host[0], stream)
-        kernel.prepared_async_call((-(-PIECE // 1024), 1), (256, 1, 1), stream, on_device, pieces[0].size)
-        driver.memcpy_dtoh_async(host[1], on_device, stream)
-        if count > 2:  # before its buffers are filled again
+def in_pieces(a, out):
+    lanes = [lane(i) for i in range(3)]
+    try:
+        for start, each in zip(range(0, a.size, PIECE), cycle(lanes), strict=False):
+            enqueue(each, a[start : start + PIECE], out[start : start + PIECE])
+    finally:  # also after Ctrl-C: nobody may free the arrays before
+        for stream, *_ in lanes:
             stream.synchronize()
-            np.copyto(pieces[1], host[1])
-    stream.synchronize()
+
+
+def through_buffers(a, out, first):
+    """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
+    stream, room, _ = lane(first)
+    for start in range(first * PIECE, a.size, LANES * PIECE):
+        given, result = (x[start : start + PIECE] for x in (a, out))
+        staged = room[: given.size]
+        np.copyto(staged, given)
+        enqueue(lane(first), staged, staged)
+        stream.synchronize()
+        np.copyto(result, staged)
+
+
+def enqueue(lane, given, result):  # both page-locked
+    stream, _, on_device = lane
+    driver.memcpy_htod_async(on_device, given, stream)
+    kernel.prepared_async_call((-(-given.size // 1024), 1), (256, 1, 1), stream, on_device, given.size)
+    driver.memcpy_dtoh_async(result, on_device, stream)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""Add one to an array in PyOpenCL, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Add one to an array in PyOpenCL, tuned for host arrays: both directions of the bus are busy at once.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-round_trip() cuts the array into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, on two lanes; one thread per lane copies all others through buffers.
-These, up to 64 MiB on each side, stay for the next call: lane.cache_clear() frees them.
+Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three queues: one piece goes down while
+the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
+96 MiB on each side, stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from os import sched_getaffinity
+from itertools import cycle
 from pathlib import Path
 from threading import Lock
 
@@ -20,15 +20,17 @@ import pyopencl as cl
 import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cl").read_text()
-PIECE, LANES, GROUP = 2**21, min(8, max(2, len(sched_getaffinity(0)))), 256  # elements; lanes; work-items per group
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+GROUP = 256  # work-items per group, of four elements each
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
-program, lock = cl.Program(queue.context, KERNEL).build(), Lock()
+program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lane(number):  # a queue, a kernel, because two threads must not set arguments of one, and room for a piece
+def lane(number):
+    """A queue, a kernel, because two threads must not set arguments of one, and room for a piece, on both sides."""
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE)
     return cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), buffer
 
@@ -64,34 +66,55 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.asarray(a, np.float32, order="C")
+    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
-        what = f"{a.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"increment writes into a C-contiguous float32 array of the same shape, not {what}")
-    arrays, direct = [x.reshape(-1) for x in (a, out)], [is_pinned(x) for x in (a, out)]
-    count = max(1, min(2 if all(direct) else LANES, -(-a.size // PIECE)))
-    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
-        list((pool.map if count > 1 else map)(partial(run, arrays, direct, count), range(count)))
+    if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
+    if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
+        a = a.copy()  # out would overwrite elements that are still to be read
+    if a.size <= PIECE:
+        return download(increment(*upload(a)), out)
+    flat = a.reshape(-1), out.reshape(-1)
+    with lock:
+        if is_pinned(a) and is_pinned(out):
+            in_pieces(*flat, [lane(i) for i in range(3)])
+        else:
+            with ThreadPoolExecutor(LANES) as pool:
+                list(pool.map(partial(through_buffers, *flat), range(LANES)))
     return out
 
 
-def run(arrays, direct, count, number):
-    queue, kernel, staged, buffer = lane(number)
-    events = []  # when one goes, it waits for its copy and stops all threads of Python: they stay until finish()
-    for start in range(number * PIECE, arrays[0].size, count * PIECE):
-        pieces = [x[start : start + PIECE] for x in arrays]
-        given, result = (x if d else staged[: x.size] for x, d in zip(pieces, direct, strict=True))
-        if not direct[0]:
-            np.copyto(given, pieces[0])
-        events.append(cl.enqueue_copy(queue, buffer, given, is_blocking=False))
-        items = (-(-given.size // (4 * GROUP)) * GROUP,)
-        events.append(kernel(queue, items, (GROUP,), buffer, np.int64(given.size)))
-        events.append(cl.enqueue_copy(queue, result, buffer, is_blocking=False))
-        queue.flush() if all(direct) else queue.finish()  # its buffer is filled again
-        if not direct[1]:
-            np.copyto(pieces[1], result)
-    queue.finish()
+def in_pieces(a, out, lanes):
+    events = []  # an event that goes waits for its copy and holds the GIL: they stay until finish()
+    try:
+        for start, each in zip(range(0, a.size, PIECE), cycle(lanes), strict=False):
+            events += enqueue(each, a[start : start + PIECE], out[start : start + PIECE])
+    finally:  # also after Ctrl-C: nobody may free the arrays before
+        for queue, *_ in lanes:
+            queue.finish()
+
+
+def through_buffers(a, out, first):
+    """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
+    queue, _, room, _ = lane(first)
+    for start in range(first * PIECE, a.size, LANES * PIECE):
+        given, result = (x[start : start + PIECE] for x in (a, out))
+        staged = room[: given.size]
+        np.copyto(staged, given)
+        events = enqueue(lane(first), staged, staged)
+        queue.finish()
+        del events
+        np.copyto(result, staged)
+
+
+def enqueue(lane, given, result):  # both page-locked
+    queue, kernel, _, buffer = lane
+    up = cl.enqueue_copy(queue, buffer, given, is_blocking=False)
+    items = (-(-given.size // (4 * GROUP)) * GROUP,)
+    work = kernel(queue, items, (GROUP,), buffer, np.int64(given.size))
+    down = cl.enqueue_copy(queue, result, buffer, is_blocking=False)
+    queue.flush()
+    return up, work, down
 
 
 if __name__ == "__main__":

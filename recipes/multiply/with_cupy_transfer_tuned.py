@@ -1,42 +1,44 @@
-"""Multiply two arrays in CuPy, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Multiply two arrays in CuPy, tuned for host arrays: the kernel reads and writes them over the bus.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
-round_trip() cuts the arrays into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, on two streams. One thread per stream copies all others through
-buffers, of up to 192 MiB on each side, which stay until lanes.cache_clear() gives them back to CuPy's pools.
+From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
+These, 144 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from os import sched_getaffinity
 from threading import Lock
 
 import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-PIECE, LANES = 2**21, min(8, max(2, len(sched_getaffinity(0))))  # elements; more lanes are not faster
-PINNED = 1  # cudaMemoryTypeHost
-lock = Lock()
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
 
 
 @lru_cache
-def lanes(device):
-    """Of each lane a stream, and room for a piece of every array: page-locked, and on the device."""
-    cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
-    shape = (3, PIECE)
-    return [
-        (cp.cuda.Stream(non_blocking=True), empty_pinned(shape, np.float32), cp.empty(shape, np.float32))
-        for _ in range(LANES)
-    ]
+def lanes(device):  # of each a stream, and room for a piece of every array, as NumPy and as a kernel sees it
+    rooms = (pinned((3, PIECE)) for _ in range(LANES))
+    return [(cp.cuda.Stream(non_blocking=True), room, [*seen_by_device(room)]) for room in rooms]
 
 
 def pinned(shape):
     return empty_pinned(shape, np.float32)
+
+
+def is_pinned(x):  # from its first byte to its last, and seen by the device at the same address
+    found = {end: cp.cuda.runtime.pointerGetAttributes(end) for end in (x.ctypes.data, x.ctypes.data + x.nbytes - 1)}
+    return all(each.type == 1 and each.devicePointer == end for end, each in found.items())  # cudaMemoryTypeHost
+
+
+def seen_by_device(x):
+    memory = cp.cuda.UnownedMemory(x.ctypes.data, x.nbytes, x, cp.cuda.Device().id)
+    return cp.ndarray(x.shape, x.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
 def upload(*arrays):
@@ -58,40 +60,37 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
-    if a.size <= PIECE:
-        return download(multiply(*upload(a, b)), out)
-    arrays, device = [x.reshape(-1) for x in (a, b, out)], cp.cuda.Device().id
-    direct = [cp.cuda.runtime.pointerGetAttributes(x.ctypes.data).type == PINNED for x in arrays]
-    count = 2 if all(direct) else LANES
-    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
-        parts = [slice(i * PIECE, None, count * PIECE) for i in range(count)]
-        list(pool.map(partial(run, device, arrays, direct), lanes(device), parts))
+    arrays, device = [apart(x, out).reshape(-1) for x in (a, b, out)], cp.cuda.Device().id
+    if a.size and all(map(is_pinned, arrays)):
+        x, y, z = map(seen_by_device, arrays)
+        wait(cp.multiply(x, y, out=z))
+    elif a.size > PIECE:
+        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
+            list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+    else:
+        download(multiply(*upload(a, b)), out)
     return out
 
 
-def run(device, arrays, direct, lane, part):
-    """Multiply the pieces that begin at every index of this part, one after another."""
-    stream, staged, on_device = lane
+def apart(x, out):  # a copy, if a result that is written could change what is still to be read
+    return x.copy() if np.may_share_memory(x, out) and x.ctypes.data != out.ctypes.data else x
+
+
+def run(device, arrays, lane, first):  # the pieces first, first + LANES, … of the arrays
+    stream, rooms, on_device = lane
     with cp.cuda.Device(device), stream:
-        for start in range(arrays[0].size)[part]:
-            pieces = [x[start : start + PIECE] for x in arrays]
-            host = [x if d else y[: x.size] for x, y, d in zip(pieces, staged, direct, strict=True)]
-            a, b, out = on_device[:, : pieces[0].size]
-            for i, x in enumerate((a, b)):
-                if not direct[i]:
-                    np.copyto(host[i], pieces[i])
-                x.set(host[i])
-            cp.multiply(a, b, out=out).get(out=host[2], stream=stream, blocking=False)
-            if not all(direct):  # before its buffers are filled again
-                stream.synchronize()
-            if not direct[2]:
-                np.copyto(pieces[2], host[2])
-        stream.synchronize()
+        for start in range(first * PIECE, arrays[0].size, LANES * PIECE):
+            a, b, out = (x[start : start + PIECE] for x in arrays)
+            np.copyto(rooms[0, : a.size], a)
+            np.copyto(rooms[1, : b.size], b)
+            cp.multiply(*on_device[:2], out=on_device[2])  # what lies behind the last piece does no harm
+            stream.synchronize()
+            np.copyto(out, rooms[2, : out.size])
 
 
 if __name__ == "__main__":

@@ -1,22 +1,24 @@
-"""Multiply two arrays in Numba, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Multiply two arrays in Numba, tuned for host arrays: the kernel reads and writes them over the bus.
 
 Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
-round_trip() cuts the arrays into pieces of 16 MiB and spreads them over several streams. Page-locked arrays, as
-pinned() makes them, go over the bus as they are; one thread per stream copies all others through page-locked buffers.
-These, 384 MiB on each side, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
+These, 144 MiB, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from threading import Lock
+from types import SimpleNamespace
 
 import numpy as np
 from numba import cuda
 
-THREADS, PIECE, LANES, lock = 256, 2**22, 8, Lock()  # per block; elements; lanes, which all callers share
+THREADS = 256  # per block
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
 
 
 @cuda.jit
@@ -27,8 +29,9 @@ def kernel(a, b, c):
 
 
 @lru_cache
-def lane(device, _):  # a stream, and room for a piece of every array: page-locked, and on the device
-    return cuda.stream(), pinned((3, PIECE)), [cuda.device_array(PIECE, np.float32) for _ in range(3)]
+def lane(device, _):  # a stream, and room for a piece of every array, as NumPy and as a kernel sees it
+    rooms = pinned((3, PIECE))
+    return cuda.stream(), rooms, [*map(seen_by_device, rooms)]
 
 
 def pinned(shape):
@@ -37,6 +40,11 @@ def pinned(shape):
 
 def is_pinned(x):
     return is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, cuda.PinnedMemory)
+
+
+def seen_by_device(x):  # a page-locked array without a copy
+    found = {"shape": x.shape, "typestr": x.dtype.str, "data": (x.ctypes.data, False), "version": 3}
+    return cuda.as_cuda_array(SimpleNamespace(__cuda_array_interface__=found, keeps=x), sync=False)
 
 
 def upload(*arrays):
@@ -63,35 +71,37 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
+    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"multiply takes arrays of one shape, into a C-contiguous float32 array, not {what}")
-    if a.size <= PIECE:
-        return download(multiply(*upload(a, b)), out)
-    direct, device = [is_pinned(x) for x in (a, b, out)], cuda.get_current_device().id
-    with lock, ThreadPoolExecutor(count := 2 if all(direct) else LANES) as pool:
-        list(pool.map(partial(run, device, (a, b, out), direct, count), range(count)))
+        raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
+    arrays, device = [apart(x, out).reshape(-1) for x in (a, b, out)], cuda.get_current_device().id
+    if a.size and all(map(is_pinned, arrays)):
+        kernel[-(-a.size // THREADS), THREADS](*map(seen_by_device, arrays))
+        cuda.synchronize()
+    elif a.size > PIECE:
+        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
+            list(pool.map(partial(run, device, arrays), range(LANES)))
+    else:
+        download(multiply(*upload(a, b)), out)
     return out
 
 
-def run(device, arrays, direct, count, first):  # the first piece, and every so many after it, one after another
+def apart(x, out):  # a copy, if a result that is written could change what is still to be read
+    return x.copy() if np.may_share_memory(x, out) and x.ctypes.data != out.ctypes.data else x
+
+
+def run(device, arrays, first):  # the pieces first, first + LANES, … of the arrays
     with cuda.gpus[device]:
-        stream, staged, on_device = lane(device, first)
-        for start in range(first * PIECE, arrays[0].size, count * PIECE):
-            pieces = [x.reshape(-1)[start : start + PIECE] for x in arrays]
-            host = [x if d else y[: x.size] for x, y, d in zip(pieces, staged, direct, strict=True)]
-            a, b, c = on_device if pieces[0].size == PIECE else [x[: pieces[0].size] for x in on_device]  # slow to make
-            for i, x in enumerate((a, b)):
-                np.copyto(host[i], pieces[i])  # nothing to do if they are one
-                x.copy_to_device(host[i], stream=stream)
-            kernel[-(-c.size // THREADS), THREADS, stream](a, b, c)
-            c.copy_to_host(host[2], stream=stream)
-            if not all(direct):  # before its buffers are filled again
-                stream.synchronize()
-                np.copyto(pieces[2], host[2])
-        stream.synchronize()
+        stream, rooms, on_device = lane(device, first)
+        for start in range(first * PIECE, arrays[0].size, LANES * PIECE):
+            a, b, out = (x[start : start + PIECE] for x in arrays)
+            np.copyto(rooms[0, : a.size], a)
+            np.copyto(rooms[1, : b.size], b)
+            kernel[-(-out.size // THREADS), THREADS, stream](*on_device)
+            stream.synchronize()
+            np.copyto(out, rooms[2, : out.size])
 
 
 if __name__ == "__main__":

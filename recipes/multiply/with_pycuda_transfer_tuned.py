@@ -1,12 +1,13 @@
-"""Multiply two arrays in PyCUDA, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Multiply two arrays in PyCUDA, tuned for host arrays: the kernel reads and writes them over the bus.
 
 Framework: PyCUDA
 Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 
-round_trip() spreads pieces of 8 MiB over several streams. Page-locked arrays, as pinned() makes them, go over the bus
-as they are; a thread per stream copies others through buffers: 192 MiB a side, until inside(lane.cache_clear).
+From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
+These, 144 MiB, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,14 @@ import numpy as np
 from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the context that others use, too
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply_tuned.cu").read_text()
-PIECE, LANES, lock = 2**21, 8, Lock()  # elements; lanes, which all callers share
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+THREADS = 256  # per block; each multiplies four elements
 kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("multiply").prepare("PPPq")
 
 
 @lru_cache
-def lane(_):  # a stream that does not wait for others, and room for a piece of every array, on both sides
-    return driver.Stream(1), pinned((3, PIECE)), [driver.mem_alloc(4 * PIECE) for _ in range(3)]
+def lane(_):  # a stream that does not wait for others, and room for a piece of every array
+    return driver.Stream(1), pinned((3, PIECE))
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -66,32 +68,40 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
+    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"multiply takes arrays of one shape, into a C-contiguous float32 array, not {what}")
-    if a.size <= PIECE:
-        return inside(lambda: download(multiply(*upload(a, b)), out))
-    with lock, ThreadPoolExecutor(count := 2 if all(map(is_pinned, (a, b, out))) else LANES) as pool:
-        list(pool.map(partial(inside, run, (a, b, out), count), range(count)))
+        raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
+    arrays = [apart(x, out).reshape(-1) for x in (a, b, out)]
+    if a.size and all(map(is_pinned, arrays)):
+        inside(launch, None, *arrays)
+    elif a.size > PIECE:
+        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
+            list(pool.map(partial(inside, run, arrays), range(LANES)))
+    else:
+        inside(lambda: download(multiply(*upload(a, b)), out))
     return out
 
 
-def run(arrays, count, first):  # the first piece, and every so many after it, one after another
-    stream, staged, on_device = lane(first)
-    for start in range(first * PIECE, arrays[0].size, count * PIECE):
-        pieces = [x.reshape(-1)[start : start + PIECE] for x in arrays]
-        host = [x if is_pinned(x) else y[: x.size] for x, y in zip(pieces, staged, strict=True)]
-        for x, y, to in zip(pieces[:2], host[:2], on_device[:2], strict=True):
-            np.copyto(y, x)  # nothing to do if they are one
-            driver.memcpy_htod_async(to, y, stream)
-        kernel.prepared_async_call((-(-PIECE // 1024), 1), (256, 1, 1), stream, *on_device, pieces[0].size)
-        driver.memcpy_dtoh_async(host[2], on_device[2], stream)
-        if count > 2:  # before its buffers are filled again
-            stream.synchronize()
-            np.copyto(pieces[2], host[2])
-    stream.synchronize()
+def apart(x, out):  # a copy, if a result that is written could change what is still to be read
+    return x.copy() if np.may_share_memory(x, out) and x.ctypes.data != out.ctypes.data else x
+
+
+def launch(stream, a, b, out):  # page-locked arrays have the same address on the device
+    blocks = -(-out.size // (4 * THREADS))
+    kernel.prepared_async_call((blocks, 1), (THREADS, 1, 1), stream, *(x.ctypes.data for x in (a, b, out)), out.size)
+    stream.synchronize() if stream else wait(out)
+
+
+def run(arrays, first):  # the pieces first, first + LANES, … of the arrays
+    stream, rooms = lane(first)
+    for start in range(first * PIECE, arrays[0].size, LANES * PIECE):
+        a, b, out = (x[start : start + PIECE] for x in arrays)
+        np.copyto(rooms[0, : a.size], a)
+        np.copyto(rooms[1, : b.size], b)
+        launch(stream, *rooms[:, : out.size])
+        np.copyto(out, rooms[2, : out.size])
 
 
 if __name__ == "__main__":

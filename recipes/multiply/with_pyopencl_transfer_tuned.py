@@ -1,17 +1,17 @@
-"""Multiply two arrays in PyOpenCL, tuned for host arrays: in pieces, so that the bus is busy in both directions.
+"""Multiply two arrays in PyOpenCL, tuned for host arrays: both directions of the bus are busy at once.
 
 Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-round_trip() cuts the arrays into pieces of 8 MiB: while one is downloaded, the next is uploaded. Page-locked arrays, as
-pinned() makes them, go over the bus as they are, on two lanes; one thread per lane copies all others through buffers.
-These, up to 128 MiB on each side, stay for the next call: lane.cache_clear() frees them.
+Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two queues: one piece goes down while
+the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
+288 MiB, and 192 on the device, stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from os import sched_getaffinity
+from itertools import cycle
 from pathlib import Path
 from threading import Lock
 
@@ -20,17 +20,19 @@ import pyopencl as cl
 import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply_tuned.cl").read_text()
-PIECE, LANES, GROUP = 2**21, min(8, max(2, len(sched_getaffinity(0)))), 256  # elements; lanes; work-items per group
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+GROUP = 256  # work-items per group, of four elements each
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
-program, lock = cl.Program(queue.context, KERNEL).build(), Lock()
+program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lane(number):  # a queue, a kernel, because two threads must not set arguments of one, and room for two pieces
+def lane(number):
+    """A queue, a kernel, because two threads must not set arguments of one, and room for a piece, on both sides."""
     a, b = (cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in range(2))
-    return cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((2, PIECE)), (a, b, a)
+    return cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((3, PIECE)), (a, b)
 
 
 def pinned(shape):
@@ -63,35 +65,58 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
     out = np.empty(a.shape, np.float32) if out is None else out
-    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):  # writeable, too
+    if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
-        raise ValueError(f"multiply takes arrays of one shape, into a C-contiguous float32 array, not {what}")
-    arrays, direct = [x.reshape(-1) for x in (a, b, out)], [is_pinned(x) for x in (a, b, out)]
-    count = max(1, min(2 if all(direct) else LANES, -(-a.size // PIECE)))
-    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
-        list((pool.map if count > 1 else map)(partial(run, arrays, direct, count), range(count)))
+        raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
+    if a.size <= PIECE:
+        return download(multiply(*upload(a, b)), out)
+    arrays = [apart(x, out).reshape(-1) for x in (a, b, out)]
+    with lock:
+        if all(map(is_pinned, arrays)):
+            in_pieces(*arrays, [lane(i) for i in range(2)])
+        else:
+            with ThreadPoolExecutor(LANES) as pool:
+                list(pool.map(partial(through_buffers, *arrays), range(LANES)))
     return out
 
 
-def run(arrays, direct, count, number):
-    queue, kernel, staged, buffers = lane(number)
-    events = []  # when one goes, it waits for its copy and stops all threads of Python: they stay until finish()
-    for start in range(number * PIECE, arrays[0].size, count * PIECE):
-        pieces = [x[start : start + PIECE] for x in arrays]
-        host = [x if d else y[: x.size] for x, y, d in zip(pieces, (*staged, staged[0]), direct, strict=True)]
-        for i in range(2):
-            if not direct[i]:
-                np.copyto(host[i], pieces[i])
-            events.append(cl.enqueue_copy(queue, buffers[i], host[i], is_blocking=False))
-        groups, n = -(-host[2].size // (4 * GROUP)), np.int64(host[2].size)
-        events.append(kernel(queue, (groups * GROUP,), (GROUP,), *buffers, n))
-        events.append(cl.enqueue_copy(queue, host[2], buffers[2], is_blocking=False))
-        queue.flush() if all(direct) else queue.finish()  # its buffers are filled again
-        if not direct[2]:
-            np.copyto(pieces[2], host[2])
-    queue.finish()
+def apart(x, out):  # a copy, if a result that is written could change what is still to be read
+    return x.copy() if np.may_share_memory(x, out) and x.ctypes.data != out.ctypes.data else x
+
+
+def in_pieces(a, b, out, lanes):
+    events = []  # an event that goes waits for its copy and holds the GIL: they stay until finish()
+    try:
+        for start, each in zip(range(0, a.size, PIECE), cycle(lanes), strict=False):
+            events += enqueue(each, *(x[start : start + PIECE] for x in (a, b, out)))
+    finally:  # also after Ctrl-C: nobody may free the arrays before
+        for queue, *_ in lanes:
+            queue.finish()
+
+
+def through_buffers(a, b, out, first):  # the pieces first, first + LANES, …, each in the lane's buffers
+    queue, _, rooms, _ = lane(first)
+    for start in range(first * PIECE, a.size, LANES * PIECE):
+        *given, result = (x[start : start + PIECE] for x in (a, b, out))
+        staged = rooms[:, : result.size]
+        np.copyto(staged[0], given[0])
+        np.copyto(staged[1], given[1])
+        events = enqueue(lane(first), *staged)
+        queue.finish()
+        del events
+        np.copyto(result, staged[2])
+
+
+def enqueue(lane, a, b, out):  # all page-locked
+    queue, kernel, _, (x, y) = lane
+    up = [cl.enqueue_copy(queue, to, each, is_blocking=False) for to, each in ((x, a), (y, b))]
+    groups = -(-out.size // (4 * GROUP))
+    work = kernel(queue, (groups * GROUP,), (GROUP,), x, y, x, np.int64(out.size))
+    down = cl.enqueue_copy(queue, out, x, is_blocking=False)
+    queue.flush()
+    return *up, work, down
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ Install: pip install "cupy-cuda13x[ctk]"
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus: the rows that the mean leaves out
 stay where they are (every 32 bytes that it reads hold two elements of the subset). From any other array, threads copy
 the subset alone into page-locked buffers, in pieces of 8 MiB, and each piece is summed where it arrives: half as many
-bytes, but the host reads all of its rows. The buffers, up to 96 MiB on each side, stay until
+bytes, but the host reads all of its rows. The buffers, 96 MiB on each side, stay until
 lanes.cache_clear() gives them back to CuPy's pools. A single piece is copied in one.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from os import sched_getaffinity
 from pathlib import Path
 from threading import Lock
 
@@ -23,12 +22,10 @@ from cupyx import empty_pinned
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean_tuned.cu").read_text()
 BLOCKS, THREADS = 4096, 256  # at most this many blocks: they fill any GPU; threads per block as in the kernel
-PIECE, LANES = 2**20, min(12, len(sched_getaffinity(0)))  # elements; more lanes are not faster
-PINNED = 1  # cudaMemoryTypeHost
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
 
 module = cp.RawModule(code=KERNEL)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")
-lock = Lock()
 
 
 @lru_cache
@@ -40,6 +37,11 @@ def lanes(device):
 
 def pinned(shape):
     return empty_pinned(shape)
+
+
+def is_pinned(x):  # from its first byte to its last, and seen by the device at the same address
+    found = {end: cp.cuda.runtime.pointerGetAttributes(end) for end in (x.ctypes.data, x.ctypes.data + x.nbytes - 1)}
+    return all(each.type == 1 and each.devicePointer == end for end, each in found.items())  # cudaMemoryTypeHost
 
 
 def upload(*arrays):
@@ -65,28 +67,27 @@ def round_trip(x):
     if x.ndim != 2:
         raise ValueError(f"subset_mean takes a two-dimensional array, not {x.dtype} {x.shape}")
     kept = x[::2, ::2]
-    if kept.size and x.flags.carray and cp.cuda.runtime.pointerGetAttributes(x.ctypes.data).type == PINNED:
+    if kept.size and x.flags.carray and is_pinned(x):
         partial_sums, result = cp.empty(min(BLOCKS, len(kept))), cp.empty(())
         add_subset((partial_sums.size,), (THREADS,), (x.ctypes.data, *map(np.int64, x.shape), partial_sums))
         mean((1,), (THREADS,), (partial_sums, np.int64(partial_sums.size), np.int64(kept.size), result))
         return float(result)
-    if kept.size <= PIECE or kept.shape[1] > PIECE:
+    if kept.size <= PIECE:
         return float((cp.asarray(kept.copy()) + 1).mean()) if kept.size else np.nan
-    rows = PIECE // kept.shape[1]
-    device, starts = cp.cuda.Device().id, range(0, len(kept), rows)
-    with lock, ThreadPoolExecutor(LANES) as pool:  # the lanes are shared by all callers
-        parts = [starts[i::LANES] for i in range(LANES)]
-        sums = list(pool.map(partial(run, device, kept, rows), lanes(device), parts))
+    height, width, device = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1]), cp.cuda.Device().id
+    bands = (kept[i : i + height] for i in range(0, len(kept), height))
+    pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
+    with lock, ThreadPoolExecutor(LANES) as pool:
+        sums = list(pool.map(partial(run, device), lanes(device), (pieces[i::LANES] for i in range(LANES))))
     return float(np.concatenate(sums).sum()) / kept.size + 1
 
 
-def run(device, kept, rows, lane, starts):
-    """The sums of the pieces of so many rows that begin at these rows."""
+def run(device, lane, pieces):
+    """The sum of each of these pieces."""
     stream, staged, on_device = lane
     with cp.cuda.Device(device), stream:
-        sums = cp.empty(len(starts))
-        for i, start in enumerate(starts):
-            piece = kept[start : start + rows]
+        sums = cp.empty(len(pieces))
+        for i, piece in enumerate(pieces):
             stream.synchronize()  # before the buffer is filled again
             np.copyto(staged[: piece.size].reshape(piece.shape), piece)
             on_device[: piece.size].set(staged[: piece.size])

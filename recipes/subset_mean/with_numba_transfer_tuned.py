@@ -76,16 +76,20 @@ def round_trip(x):
     if x.size and x.flags.c_contiguous and x.flags.aligned and is_pinned(x):  # the GPU sees it at the same address
         return download(subset_mean(cuda.from_cuda_array_interface(x.__array_interface__)))
     kept, device = x[::2, ::2], cuda.get_current_device().id
-    if kept.size <= PIECE or kept.shape[1] > PIECE:
+    if kept.size <= PIECE:
         return download(subset_mean(*upload(x)))
+    height, width = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1])
+    bands = (kept[i : i + height] for i in range(0, len(kept), height))
+    pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
     with lock, ThreadPoolExecutor(LANES) as pool:
-        return float(sum(pool.map(partial(run, device, kept, PIECE // kept.shape[1]), range(LANES)))) / kept.size + 1
+        return float(sum(pool.map(partial(run, device, pieces), range(LANES)))) / kept.size + 1
 
 
-def run(device, kept, rows, first):  # the sum of all elements of the first piece and of every so many after it
+def run(device, pieces, first):
+    """The sum of the pieces first, first + LANES, …"""
     with cuda.gpus[device]:
         (stream, staged, on_device), sums = lane(device, first), cuda.to_device(np.zeros(BLOCKS))
-        for x in (kept[i : i + rows] for i in range(first * rows, len(kept), LANES * rows)):
+        for x in pieces[first::LANES]:
             stream.synchronize()  # before the buffer is filled again
             piece, host = on_device[: x.size].reshape(*x.shape), staged[: x.size].reshape(x.shape)
             np.copyto(host, x)

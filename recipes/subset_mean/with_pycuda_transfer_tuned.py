@@ -77,15 +77,19 @@ def round_trip(x):
     if x.size and x.flags.c_contiguous and x.flags.aligned and is_pinned(x):  # the GPU sees it at the same address
         return inside(lambda: download(subset_mean(gpuarray.GPUArray(x.shape, x.dtype, gpudata=x.ctypes.data))))
     kept = x[::2, ::2]
-    if kept.size <= PIECE or kept.shape[1] > PIECE:
+    if kept.size <= PIECE:
         return inside(lambda: download(subset_mean(*upload(x))))
+    height, width = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1])
+    bands = (kept[i : i + height] for i in range(0, len(kept), height))
+    pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
     with lock, ThreadPoolExecutor(LANES) as pool:
-        return float(sum(pool.map(partial(inside, run, kept, PIECE // kept.shape[1]), range(LANES)))) / kept.size
+        return float(sum(pool.map(partial(inside, run, pieces), range(LANES)))) / kept.size
 
 
-def run(kept, rows, first):  # the sum of all elements, each plus one, of the first piece and of every so many after it
+def run(pieces, first):
+    """The sum of all elements, each plus one, of the pieces first, first + LANES, …"""
     (stream, staged, on_device), sums = lane(first), gpuarray.to_gpu(np.zeros(BLOCKS))
-    for x in (kept[i : i + rows] for i in range(first * rows, len(kept), LANES * rows)):
+    for x in pieces[first::LANES]:
         stream.synchronize()  # before the buffer is filled again
         np.copyto(staged[: x.size].reshape(x.shape), x)
         driver.memcpy_htod_async(on_device, staged[: x.size], stream)
