@@ -1,17 +1,27 @@
-"""Checks what a recipe does from host array to host array: from page-locked arrays, into arrays that exist, and in
-pieces."""
+"""Checks what a recipe does from host array to host array: wherever these lie, in whatever layout, into arrays that
+exist, and in pieces."""
 
-from collections.abc import Callable, Sequence
+import gc
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.check import Expected, round_trip, takes_out
+from gpu_cookbook.run.check import SENTINEL, Expected, reason, round_trip, takes_out
 from gpu_cookbook.run.device import Cuda, Device
 
 PAGE_LOCKED = 1  # CU_MEMORYTYPE_HOST
+PAGE = 4_096  # bytes
+ASKED = 1_000  # places of an array, about, at which CUDA is asked whether its memory is page-locked
+# Elements of a larger array on both sides of a part. They are 4,012 or 8,024 bytes, so that the part begins at a
+# multiple of 4 or 8 bytes, but not of 16, which vector loads need.
+AROUND = 1_003
+IN_A_ROW = 3  # calls of each of two threads
+READ_ONLY = ("read-only", "writeable", "writable")  # one of these words tells what is wrong with such an out
 
 
 def writes_into(module: ModuleType) -> bool:
@@ -19,123 +29,334 @@ def writes_into(module: ModuleType) -> bool:
     return takes_out(getattr(module, "round_trip", module.download))
 
 
+def has_transfers(module: ModuleType) -> bool:
+    """Whether the recipe does anything about the way from host to host."""
+    return hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)
+
+
 def check_transfers(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
     """What is wrong, in one line, with the way from host arrays to a host result at this size, or None, if the recipe
-    does anything about it. After the last edge size, one is tried at which the work is done in many pieces."""
-    if not (hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)):
+    does anything about it. After the last edge size, others are tried at which the work is done in pieces."""
+    if not has_transfers(module):
         return None
-    last = size == workload.EDGE_SIZES[-1]
-    for each in (size, *([workload.MANY_PIECES] if last and hasattr(workload, "MANY_PIECES") else [])):
-        where = "" if each == size else f" at {workload.label(each)}"
-        kinds: dict[str, Callable[[np.ndarray], np.ndarray]] = {"": np.array}
-        if hasattr(module, "pinned"):
-            if fault := _fault_of_pinned(module, workload, each, device):
-                return f"pinned(){where}: {fault}"
-            kinds["from page-locked arrays"] = lambda x: page_locked(module, x)
-        for number, (kind, made) in enumerate(kinds.items()):
-            if fault := _fault_of_way(module, workload, workload.inputs(each, 60 + number), made):
-                return ", ".join(filter(None, ("with transfer", kind))) + f"{where}: {fault}"
-            if last and each == size and (fault := _late(module, workload, made, device)):
-                return ", ".join(filter(None, ("with transfer", kind))) + f": {fault}"
-    return _fault_of_refusals(module, workload, size) if last else None
+    last, many = size == workload.EDGE_SIZES[-1], getattr(workload, "MANY_PIECES", None)
+    fault = _fault_at(module, workload, size, device, last)
+    if not fault and last:
+        fault = _fault_of_refusals(module, workload, size)
+    if fault or not last or not many:
+        return fault
+    several = few_pieces(many)
+    for at, found in (
+        (several, lambda: _fault_of_layouts(module, workload, several)),
+        (several, lambda: _fault_of_refusals(module, workload, several)),
+        (several, lambda: _fault_of_threads(module, workload, several)),
+        (many, lambda: _fault_at(module, workload, many, device, last)),
+    ):
+        if fault := found():
+            return f"at {workload.label(at)}, {fault}"
+    return None
 
 
-def page_locked(module: ModuleType, x: np.ndarray) -> np.ndarray:
-    """A copy of an array in memory that the recipe's pinned() makes."""
-    copy: np.ndarray = module.pinned(x.shape)
+def few_pieces(many: Size) -> Size:
+    """An eighth or a ninth of the elements of MANY_PIECES: two pieces at least."""
+    return many // 8 if isinstance(many, int) else tuple(n // 3 for n in many)
+
+
+def placed(module: ModuleType, pinned: bool, x: np.ndarray) -> np.ndarray:
+    """A copy of an array, in memory that the recipe's pinned() makes or in any."""
+    copy: np.ndarray = module.pinned(x.shape) if pinned else np.empty(x.shape, x.dtype)
     np.copyto(copy, x)
     return copy
 
 
+# ---- Page-locked arrays.
+
+
 def _fault_of_pinned(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
-    for x in workload.inputs(size):
-        first, second = module.pinned(x.shape), module.pinned(x.shape)
-        for each in (first, second):
-            if not isinstance(each, np.ndarray):
-                return f"{type(each).__name__} is not a NumPy array"
-            if (each.shape, each.dtype) != (x.shape, x.dtype):
-                return f"an array of {each.dtype} {each.shape} instead of {x.dtype} {x.shape}"
-            if not (each.flags.c_contiguous and each.flags.writeable):
-                return "the array is not C-contiguous and writeable"
-            if isinstance(device, Cuda) and x.size and not is_page_locked(each):
-                return "CUDA does not know its memory as page-locked"
-        if x.size and np.may_share_memory(first, second):
-            return "two arrays share their memory"
-    return None
+    x = workload.inputs(size)[0]
+    first, second = module.pinned(x.shape), module.pinned(x.shape)
+    for each in (first, second):
+        if type(each) is not np.ndarray:
+            return f"{type(each).__name__} is not a NumPy array"
+        if (each.shape, each.dtype) != (x.shape, x.dtype):
+            return f"an array of {each.dtype} {each.shape} instead of {x.dtype} {x.shape}"
+        if not each.flags.carray:
+            return "the array is not C-contiguous, aligned and writeable"
+        if isinstance(device, Cuda) and x.size and not is_page_locked(each):
+            return "CUDA does not know its memory as page-locked"
+    if x.size and np.may_share_memory(first, second):
+        return "two arrays share their memory"
+    del first, second, each
+    part = placed(module, True, x).reshape(-1)[1:]
+    gc.collect()
+    module.pinned(x.shape).fill(SENTINEL)
+    return None if np.array_equal(part, x.reshape(-1)[1:]) else "its memory is used again while a part of it is in use"
 
 
 def is_page_locked(x: np.ndarray) -> bool:
-    """Whether CUDA knows the memory of an array as page-locked, from its first byte to its last."""
+    """Whether CUDA knows the memory of an array as page-locked: each of its pages, or ASKED of them, and its end."""
     from cuda.bindings import driver
 
     kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-    ends = (x.ctypes.data, x.ctypes.data + x.nbytes - 1)
-    found = [driver.cuPointerGetAttribute(kind, end) for end in ends]
+    start, step = x.ctypes.data, max(PAGE, x.nbytes // ASKED)
+    found = [driver.cuPointerGetAttribute(kind, start + i) for i in (*range(0, x.nbytes, step), x.nbytes - 1)]
     return all(error == driver.CUresult.CUDA_SUCCESS and value == PAGE_LOCKED for error, value in found)
 
 
-def _fault_of_way(
-    module: ModuleType, workload: ModuleType, inputs: Sequence[Any], made: Callable[[np.ndarray], np.ndarray]
-) -> str | None:
-    way, expected = round_trip(module, workload), Expected(workload, inputs)
-    given = [made(x) for x in inputs]
-    first = way(*given)
-    if fault := expected.disagreement(first):
-        return fault
-    if writes_into(module):
-        out = made(np.full(expected.answer.shape, np.nan, np.float32))
-        result = way(*given, out=out)
-        if not np.shares_memory(result, out) and out.size:
-            return "out=: the result is not in it"
-        if fault := expected.disagreement(result) or expected.disagreement(out):
-            return f"out=: {fault}"
-    if not all(np.array_equal(x, y) for x, y in zip(given, inputs, strict=True)):
-        return "the caller's own array was changed"
-    # Only one element differs, and a view is where the array does not begin.
-    if inputs[0].size > 2:
-        given = [made(np.concatenate([x[:1], x])) for x in inputs]
-        views = [x[1:] for x in given]
-        views[0][tuple(n // 2 for n in views[0].shape)] = 3
-        changed = [np.array(x) for x in views]
-        if fault := Expected(workload, changed).disagreement(way(*views)):
-            return f"a part of a larger array: {fault}"
-    return None if expected.disagreement(first) is None else "a later call changes the result of an earlier one"
+# ---- Calls with arrays at every kind of place.
 
 
-def _late(
-    module: ModuleType, workload: ModuleType, made: Callable[[np.ndarray], np.ndarray], device: Device
-) -> str | None:
-    way, inputs = round_trip(module, workload), workload.inputs(workload.EDGE_SIZES[-1], 65)
-    expected = Expected(workload, inputs)
-    given = [made(x) for x in inputs]
-    options = {}
-    if writes_into(module):
-        options["out"] = made(np.full(expected.answer.shape, np.nan, np.float32))
-    if device.late(lambda: way(*given, **options), lambda _: None, lambda result: not expected.disagreement(result)):
-        return "the result is there before the device is done"
+class Call(NamedTuple):
+    """Where the host arrays of a call lie."""
+
+    pinned: tuple[bool, ...]  # whether each input is page-locked
+    out: bool | int | None  # whether out is page-locked; the number of the input that it is; None if there is none
+    parts: bool  # whether all of them are parts of larger arrays
+
+    @property
+    def words(self) -> str:
+        kinds = [("ordinary", "page-locked")[each] for each in self.pinned]
+        given = f"from {' and '.join(kinds) if len(set(kinds)) > 1 else kinds[0]} arrays" if any(self.pinned) else ""
+        into = {None: "", False: "into an array", True: "into a page-locked array"}
+        out = into[self.out] if self.out is None or isinstance(self.out, bool) else "into one of the arrays it reads"
+        return ", ".join(filter(None, ("with transfer", given, out, "parts of larger arrays" * self.parts)))
+
+
+def _calls(module: ModuleType, count: int, many: bool) -> Iterator[Call]:
+    """Every combination; of many pieces a choice of them, since each takes a good part of a second on two cores."""
+    kinds = (False, True) if hasattr(module, "pinned") else (False,)
+    outs = (None, *(kinds[-1:] if many else kinds)) if writes_into(module) else (None,)
+    for pinned in itertools.product(kinds, repeat=count):
+        mixed = len(set(pinned)) > 1
+        for out, parts in itertools.product(outs[-1:] if many and mixed else outs, (False, True)):
+            if not many or parts == (out is not None):
+                yield Call(pinned, out, parts)
+        if writes_into(module) and not mixed:
+            for number in range(count)[-1:] if many else range(count):
+                yield Call(pinned, number, True)
+
+
+def _fault_at(module: ModuleType, workload: ModuleType, size: Size, device: Device, last: bool) -> str | None:
+    many = size == getattr(workload, "MANY_PIECES", None)
+    if hasattr(module, "pinned") and not many and (fault := _fault_of_pinned(module, workload, size, device)):
+        return f"pinned(): {fault}"
+    # Two inputs in turn, so that what is left of the call before is not the answer.
+    values = [Expected(workload, workload.inputs(size, seed)) for seed in (60, 61)]
+    kept: list[tuple[np.ndarray, Expected]] = []
+    for number, call in enumerate(_calls(module, len(values[0].inputs), many)):
+        if fault := _fault_of_call(module, workload, call, values[number % 2], kept):
+            return f"{call.words}: {fault}"
+    if any(expected.disagreement(result) for result, expected in kept):
+        return "with transfer: a later call changes the result of an earlier one"
+    for kind in (False, True) if last and hasattr(module, "pinned") else (False,) if last else ():
+        if _late(module, workload, size, kind, device):
+            words = Call((kind,), None, False).words
+            return f"{words}: the result is there before the device is done"
     return None
 
 
+def _fault_of_call(
+    module: ModuleType, workload: ModuleType, call: Call, expected: Expected, kept: list[tuple[np.ndarray, Expected]]
+) -> str | None:
+    """A new result is kept, with what it must be."""
+    places = list(zip(call.pinned, expected.inputs, strict=True))
+    given = [_part(module, *place, np.nan)[1] if call.parts else placed(module, *place) for place in places]
+    options: dict[str, np.ndarray] = {}
+    larger = np.zeros(0)
+    if isinstance(call.out, bool):
+        empty = np.full(expected.answer.shape, np.nan, expected.inputs[0].dtype)
+        if call.parts:
+            larger, options["out"] = _part(module, call.out, empty, SENTINEL)
+        else:
+            options["out"] = placed(module, call.out, empty)
+    elif call.out is not None:
+        options["out"] = given[call.out]
+        if options["out"].shape != expected.answer.shape:
+            return None
+    way = round_trip(module, workload)
+    try:
+        result = way(*given, **options)
+    except ValueError as error:
+        if call.out is None or isinstance(call.out, bool) or "out" not in str(error):
+            return reason(error)
+        result = None  # refused: no input may be changed
+    except Exception as error:  # a recipe may raise anything
+        return reason(error)
+    if result is not None:
+        if fault := expected.disagreement(result):
+            return fault
+        if options and (result is not options["out"] and result.size and not np.shares_memory(result, options["out"])):
+            return "the result is not in it"
+        if options and (fault := expected.disagreement(options["out"])):
+            return fault
+    if not all(
+        np.array_equal(x, y)
+        for x, y in zip(given, expected.inputs, strict=True)
+        if result is None or x is not options.get("out")
+    ):
+        return "the caller's own array was changed"
+    if not (larger[:AROUND] == SENTINEL).all() or not (larger[-AROUND:] == SENTINEL).all():
+        return "the elements around it were overwritten"
+    if not options:
+        kept.append((result, expected))
+        if len(set(call.pinned)) == 1 and given[0].size:  # the same arrays, of which one element differs
+            given[0][tuple(n // 4 * 2 for n in given[0].shape)] = 3
+            if fault := Expected(workload, given).disagreement(way(*given)):
+                return f"the same arrays with another element: {fault}"
+    return None
+
+
+def _part(module: ModuleType, pinned: bool, x: np.ndarray, around: float) -> tuple[np.ndarray, np.ndarray]:
+    """A larger array, and the part of it that holds a copy of x."""
+    shape = (x.size + 2 * AROUND,)
+    larger: np.ndarray = module.pinned(shape) if pinned else np.empty(shape, x.dtype)
+    larger[:AROUND] = larger[-AROUND:] = around
+    part = larger[AROUND:-AROUND].reshape(x.shape)
+    np.copyto(part, x)
+    return larger, part
+
+
+def _late(module: ModuleType, workload: ModuleType, size: Size, pinned: bool, device: Device) -> bool:
+    """Whether a result is there before the device is done, where all arrays are of this kind."""
+    way, expected = round_trip(module, workload), Expected(workload, workload.inputs(size, 65))
+    given = [placed(module, pinned, x) for x in expected.inputs]
+    options = {}
+    if writes_into(module):
+        options["out"] = placed(module, pinned, np.full(expected.answer.shape, np.nan, given[0].dtype))
+    return device.late(lambda: way(*given, **options), lambda _: None, lambda result: not expected.disagreement(result))
+
+
+# ---- Inputs in every layout, and of other dtypes.
+
+
+def _unaligned(x: np.ndarray) -> np.ndarray:
+    memory = np.zeros(x.nbytes + 1, np.uint8)[1:]
+    copy = memory.view(x.dtype).reshape(x.shape)
+    np.copyto(copy, x)
+    return copy
+
+
+def _in_records(x: np.ndarray) -> np.ndarray:
+    """Its strides are no multiples of the size of an element."""
+    records = np.zeros(x.shape, [("value", x.dtype), ("flag", np.int8)])
+    records["value"] = x
+    return records["value"]
+
+
+def _read_only(x: np.ndarray) -> np.ndarray:
+    copy = np.array(x)
+    copy.flags.writeable = False
+    return copy
+
+
+def _other_float(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float64 if x.dtype == np.float32 else np.float32)
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Fortran order": np.asfortranarray,
+    "read-only": _read_only,
+    "negative strides": lambda x: np.flip(np.flip(x).copy()),
+    "another float": _other_float,
+    "every other element": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "the other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "not aligned": _unaligned,
+    "one row again and again": lambda x: np.broadcast_to(x[:1], x.shape),
+    "a field of records": _in_records,
+}
+
+
+def _two_dimensional(x: np.ndarray) -> np.ndarray:
+    return x if x.ndim > 1 else x[: x.size // 1_000 * 1_000].reshape(1_000, -1)
+
+
+def _fault_of_layouts(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """Several inputs have different layouts, each of them every one."""
+    way, plain = round_trip(module, workload), [_two_dimensional(x) for x in workload.inputs(size, 62)]
+    for first in range(len(LAYOUTS)):
+        names = [list(LAYOUTS)[(first + i) % len(LAYOUTS)] for i in range(len(plain))]
+        given = [LAYOUTS[name](x) for name, x in zip(names, plain, strict=True)]
+        expected = Expected(workload, [np.array(x, plain[0].dtype, order="C") for x in given])
+        try:
+            fault = expected.disagreement(way(*given))
+        except Exception as error:  # a recipe may raise anything
+            fault = reason(error)
+        if not fault and not all(np.array_equal(x, y) for x, y in zip(given, expected.inputs, strict=True)):
+            fault = "the caller's own array was changed"
+        if fault:
+            return f"with transfer, {' and '.join(names)}: {fault}"
+    return None
+
+
+def _fault_of_threads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """Two threads of the caller at once, each with inputs of its own."""
+    way = round_trip(module, workload)
+    expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
+
+    def results(each: Expected) -> list[np.ndarray]:
+        return [way(*each.inputs) for _ in range(IN_A_ROW)]
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(results, each) for each in expected]
+    for each, call in zip(expected, calls, strict=True):
+        if error := call.exception():
+            return f"with transfer, from two threads at once: {reason(error)}"
+        if fault := next(filter(None, map(each.disagreement, call.result())), None):
+            return f"with transfer, from two threads at once: {fault}"
+    return None
+
+
+# ---- What must be refused as out=.
+
+
 def _fault_of_refusals(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Which out= is accepted although it does not fit."""
+    """Which out= is accepted although it does not fit, or is written to although it is refused."""
     if not writes_into(module):
         return None
-    way, inputs = round_trip(module, workload), workload.inputs(size)
-    expected = Expected(workload, inputs)
-    shape = expected.answer.shape
-    for what, out in (("(5, 7)", np.zeros((5, 7), np.float32)), ("int32", np.zeros(shape, np.int32))):
+    way, expected = round_trip(module, workload), Expected(workload, workload.inputs(size))
+    shape, dtype = expected.answer.shape, expected.inputs[0].dtype
+    longer, shorter, deeper = ((*shape[:-1], shape[-1] + 1), (*shape[:-1], shape[-1] - 1), (*shape, 1))
+    other = dtype.newbyteorder()
+    wrong: list[tuple[str, tuple[str, ...], np.ndarray]] = [
+        (str(each), (str(each),), np.full(each, SENTINEL, dtype)) for each in ((5, 7), longer, shorter, deeper)
+    ]
+    wrong += [(str(each), (str(each),), np.full(shape, SENTINEL, each)) for each in (np.dtype("int32"), other)]
+    wrong += [("float64", ("float64",), np.full(shape, SENTINEL, np.float64))]
+    for kind in ("read-only", *["read-only, page-locked"] * hasattr(module, "pinned")):
+        fixed = placed(module, "page-locked" in kind, np.full(shape, SENTINEL, dtype))
+        fixed.flags.writeable = False
+        wrong.append((f"{kind} {shape}", READ_ONLY, fixed))
+    for what, words, out in wrong:
         try:
-            way(*inputs, out=out)
+            way(*expected.inputs, out=out)
         except ValueError as error:
-            if what not in str(error):
+            if not any(word in str(error) for word in words):
                 return f"round_trip(out=) of {what}: the ValueError does not name it: {error}"
+        except Exception as error:  # a recipe may raise anything
+            return f"round_trip(out=) of {what}: no ValueError, but {reason(error)}"
         else:
             return f"round_trip(out=) of {what}: no ValueError"
-    larger = np.full((*shape[:-1], 2 * shape[-1]), -7, np.float32)
-    try:
-        result = way(*inputs, out=larger[..., ::2])
-    except ValueError:
-        return None
-    if expected.disagreement(result) or expected.disagreement(larger[..., ::2]) or (larger[..., 1::2] != -7).any():
-        return "round_trip(out=) of every other element of an array: wrong, and no ValueError"
+        if not (out == SENTINEL).all():
+            return f"round_trip(out=) of {what}: it was refused, and written to"
+    larger = np.full((*shape[:-1], 2 * shape[-1]), SENTINEL, dtype)
+    unaligned, wide = _unaligned(np.full(shape, SENTINEL, dtype)), _two_dimensional(np.full(shape, SENTINEL, dtype))
+    for what, out, around in (
+        ("every other element of an array", larger[..., ::2], larger[..., 1::2]),
+        ("an array with negative strides", np.full(shape, SENTINEL, dtype)[::-1], larger[:0]),
+        ("an array that is not aligned", unaligned, larger[:0]),
+        ("an array in Fortran order", np.asfortranarray(wide), larger[:0]),
+    ):
+        # The result has the shape of the inputs, or of as many of their elements as a matrix has.
+        inputs = [_two_dimensional(x) if out.shape != shape else x for x in expected.inputs]
+        answer = Expected(workload, inputs)
+        if out.shape != answer.answer.shape:
+            continue
+        try:
+            result = way(*inputs, out=out)
+        except ValueError:
+            if not (out == SENTINEL).all():
+                return f"round_trip(out=) of {what}: it was refused, and written to"
+            continue
+        if answer.disagreement(result) or answer.disagreement(out) or not (around == SENTINEL).all():
+            return f"round_trip(out=) of {what}: wrong, and no ValueError"
     return None
