@@ -28,9 +28,10 @@ import psutil
 from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
-from gpu_cookbook.run.check import steps, takes_out
+from gpu_cookbook.run.check import round_trip, steps, takes_out
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
+from gpu_cookbook.run.transfers import has_transfers, placed, writes_into
 
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
@@ -45,7 +46,7 @@ KEPT = {"NumPy": 0, "multiprocessing": 0, "Dask": 1_000}
 KEPT_BY_OTHERS = 100
 # Those of an engine, which keeps a record of its tasks, and its bytes. Measured: Dask 1,776 and 167 kB, Ray 2.
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
-BLOCKS = "blocks of shared memory"
+BLOCKS, PINNED = "blocks of shared memory", "bytes of page-locked memory"
 VARIABLE = "the environment variable "
 # What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
 CHANGED_BY_FRAMEWORKS = {
@@ -115,6 +116,18 @@ class Watch:
         kept, least = KEPT.get(self.recipe.framework, KEPT_BY_OTHERS), LEAST
         if "engine" in self.recipe.functions and self.recipe.framework != "multiprocessing":  # a pool keeps nothing
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
+        self._look_for_leaks(call, calls, kept, least)
+        if has_transfers(module) and hasattr(workload, "MANY_PIECES"):
+            call = call_in_pieces(module, workload)
+            call()
+            call()  # what is kept for the next call is there now
+            self._look_for_leaks(call, 1, kept, least)
+        if "engine" in self.recipe.functions:  # what an engine says while it is closed is its own affair
+            flush()
+            os.write(2, f"{MARKER}\n".encode())
+
+    def _look_for_leaks(self, call: Callable[[], None], calls: int, kept: int, least: int) -> None:
+        """Notes what grows in each round of so many calls. ``kept`` and ``least``: see leaks()."""
         found: dict[str, float] = {}
         for number in range(SERIES):
             self.blocks = {}
@@ -130,9 +143,6 @@ class Watch:
             if not found:
                 break
         self.faults += [f"leaks: {count:,.0f} more {what} after each call" for what, count in found.items()]
-        if "engine" in self.recipe.functions:  # what an engine says while it is closed is its own affair
-            flush()
-            os.write(2, f"{MARKER}\n".encode())
 
     def end(self) -> str | None:
         """What was noticed, in one line, after the engine was closed."""
@@ -183,6 +193,7 @@ class Watch:
             "Python objects": sys.getallocatedblocks(),
             "bytes of host memory": process.memory_info().rss,
             "bytes of memory in other processes": sum(map(_memory, process.children(recursive=True))),
+            PINNED: _mapped_from_devices(),
             "threads": len(list(Path("/proc/self/task").iterdir())),
             "open files": len(list(Path("/proc/self/fd").iterdir())),
             "child processes": len(process.children(recursive=True)),
@@ -211,8 +222,8 @@ class Watch:
 def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
     """A function that does all that the recipe can, once, from new host arrays."""
     upload, function, wait, download = steps(module, workload)
-    size = workload.EDGE_SIZES[-1]
-    inputs = workload.inputs(size)
+    way = round_trip(module, workload)
+    inputs = workload.inputs(workload.EDGE_SIZES[-1])
     empty = np.zeros(np.shape(workload.reference(*inputs)), np.float32)
 
     def call() -> None:
@@ -225,10 +236,47 @@ def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
             wait(function(*upload(*given), out=out))
         if hasattr(module, "round_trip"):
             module.round_trip(*given)
+        if writes_into(module):
+            way(*given, out=empty.copy())
+        if hasattr(module, "pinned"):
+            options = {"out": placed(module, True, empty)} if writes_into(module) else {}
+            way(*(placed(module, True, x) for x in given), **options)
         if hasattr(module, "prepared"):
             wait(module.prepared(*upload(*given))())
 
     return call
+
+
+def call_in_pieces(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
+    """A function that goes from host to host in many pieces: from ordinary arrays and from page-locked ones, into new
+    arrays and existing ones. Each call has a row, or an element, less than the one before, so that what a recipe keeps
+    for each size grows; a pool of memory has room for a smaller array."""
+    way, inputs = round_trip(module, workload), workload.inputs(workload.MANY_PIECES)
+    pinned = hasattr(module, "pinned")
+    ways: list[tuple[Sequence[np.ndarray], dict[str, np.ndarray]]] = [(inputs, {})]
+    options = {}
+    if writes_into(module):
+        options["out"] = placed(module, pinned, np.zeros(np.shape(workload.reference(*inputs)), np.float32))
+        ways.append((inputs, options))
+    if pinned:
+        ways.append(([placed(module, True, x) for x in inputs], options))
+    numbers = itertools.count(1)
+
+    def call() -> None:
+        less = next(numbers)
+        for given, existing in ways:
+            way(*(x[less:] for x in given), **{name: out[less:] for name, out in existing.items()})
+
+    return call
+
+
+def _mapped_from_devices() -> int:
+    """Bytes that this process can reach through files of devices. Page-locked memory is among them (of /dev/nvidiactl,
+    or as /dev/zero, which stands for memory that is shared), also if nothing was written to it."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    mappings = [line.split(maxsplit=5) for line in lines]
+    found = [each[0].split("-") for each in mappings if len(each) == 6 and each[5].startswith(("/dev/nv", "/dev/zero"))]
+    return sum(int(end, 16) - int(start, 16) for start, end in found)
 
 
 def _memory(process: psutil.Process) -> int:
@@ -241,7 +289,7 @@ def leaks(sizes: Sequence[Mapping[str, int]], calls: int, kept: int, threshold: 
     """{what: by how much after a call} of what grew in each round, and by enough to be kept from each call. ``kept``:
     the objects of a call that are the framework's own affair; ``threshold``: the bytes by which the memory of this
     process, or of its other processes, grows in a round if it leaks."""
-    least = {"Python objects": (kept + 0.5) * calls + OWN, "bytes of device memory": LEAST}
+    least = {"Python objects": (kept + 0.5) * calls + OWN, "bytes of device memory": LEAST, PINNED: LEAST}
     least |= dict.fromkeys(("bytes of host memory", "bytes of memory in other processes"), threshold)
     return {
         what: (sizes[-1][what] - first) / (len(sizes) - 1) / calls
