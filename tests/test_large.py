@@ -11,13 +11,14 @@ from conftest import recipes
 from gpu_cookbook import machine
 
 DEVICE_NEEDED = 28e9  # bytes: three arrays of 2**31 float32, and the context
-HOST_NEEDED = 40e9
+# Bytes: 2**31 float64, for which PyTorch takes 32 GiB of page-locked memory, since it rounds up; and what is copied.
+HOST_NEEDED = 48e9
 FREE = min((free for _, free in machine.device_memory()), default=0)
 
 
 @pytest.mark.skipif(
     FREE < DEVICE_NEEDED or psutil.virtual_memory().available < HOST_NEEDED,
-    reason="needs an NVIDIA GPU with 28 GB free, and 40 GB of host memory",
+    reason="needs an NVIDIA GPU with 28 GB free, and 48 GB of host memory",
 )
 @pytest.mark.parametrize(
     "recipe",
@@ -27,7 +28,8 @@ FREE = min((free for _, free in machine.device_memory()), default=0)
     ),
 )
 def test_more_than_two_to_the_31_elements(recipe):
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("large.py"), recipe.path], capture_output=True, text=True, timeout=600
-    )
+    command = [sys.executable, Path(__file__).with_name("large.py"), recipe.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
+    ways = 1 + ("round_trip" in recipe.functions) * (1 + ("pinned" in recipe.functions))
+    assert done.stdout == f"all right: {ways}\n"
