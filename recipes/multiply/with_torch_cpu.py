@@ -46,7 +46,7 @@ def shared(x):
 def room(out, shape):
     out = np.empty(shape, np.float32) if out is None else out
     if not (out.shape == tuple(shape) and out.dtype == np.float32 and out.flags.carray):
-        raise ValueError(f"out must be a C-contiguous float32 array of {tuple(shape)}, not {out.dtype} {out.shape}")
+        raise ValueError(f"out must be writeable C-contiguous float32 of {tuple(shape)}, not {out.dtype} {out.shape}")
     return out
 
 
