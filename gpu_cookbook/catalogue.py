@@ -51,7 +51,7 @@ class Recipe:
     runs_on: str  # one of RUNS_ON
     install: str
     needs: str | None = None  # a program on PATH
-    follows: str | None = None  # the address of the documentation that teaches this way
+    follows: tuple[str, ...] = ()  # the addresses of the documentation that teaches this way
     engine: str | None = None  # if a recipe starts one: "Dask, futures"
     samples: str | None = None  # if a tuned recipe averages other random samples than the lane's shared ones: which
     environments: tuple[str, ...] = ()  # those in which it can run; empty: it can run in every one
@@ -106,7 +106,8 @@ def read(path: Path) -> Recipe:
         raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
     summary, _, rest = (ast.get_docstring(tree) or "").partition("\n\n")
     lines, _, notes = rest.partition("\n\n")
-    facts = dict(line.split(": ", 1) for line in lines.splitlines() if ": " in line)
+    pairs = [line.split(": ", 1) for line in lines.splitlines() if ": " in line]
+    facts = dict(pairs)
     for key in facts:
         if key not in LINES:
             raise BrokenRecipe(f"{path}: the docstring's line '{key}: …' must be one of: {', '.join(LINES)}")
@@ -129,7 +130,7 @@ def read(path: Path) -> Recipe:
         runs_on=facts["Runs on"],
         install=facts["Install"],
         needs=facts.get("Needs"),
-        follows=facts.get("Follows"),
+        follows=tuple(page for key, page in pairs if key == "Follows"),
         engine=facts.get("Engine"),
         samples=facts.get("Samples"),
         environments=() if environments == ("every",) else environments,

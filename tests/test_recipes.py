@@ -43,9 +43,10 @@ def test_every_recipe_and_every_workload_can_be_used():
     assert catalogue.faults() == []
 
 
-def test_an_idiomatic_recipe_names_the_page_that_it_follows():
+def test_an_idiomatic_recipe_names_the_pages_that_it_follows():
     idiomatic = [recipe for recipe in catalogue.recipes() if recipe.lane == "idiomatic"]
-    assert [recipe.path for recipe in idiomatic if not (recipe.follows or "").startswith("https://")] == []
+    assert [recipe.path for recipe in idiomatic if not recipe.follows] == []
+    assert [page for recipe in idiomatic for page in recipe.follows if not page.startswith("https://")] == []
 
 
 def test_a_tuned_recipe_is_short_enough_to_be_pasted():
