@@ -829,6 +829,14 @@ def test_what_prepared_does_by_itself_is_found_out():
     assert check.check_prepared(module, increment, increment.inputs(257), Host()) is None
 
 
+def test_transfers_from_page_locked_arrays_are_measured_where_these_make_a_difference():
+    module = SimpleNamespace(**vars(numpy_recipe()), pinned=lambda shape: np.empty(shape, np.float32))
+    device = Clock(1e-9)
+    assert Metric.PINNED not in measured(module, device).timings
+    device.page_locks = True
+    assert measured(module, device).timings[Metric.PINNED].count >= measure.SAMPLES
+
+
 class TimedOnce:
     """NumPy's recipe, but from the second call on nothing is computed any more."""
 

@@ -53,6 +53,7 @@ class Device(Protocol):
     """What measuring needs of each kind of device."""
 
     name: str
+    page_locks: bool  # whether page-locked memory of the host makes a difference to it
 
     def late(self, call: Call, wait: Wait, right: Right) -> bool: ...
 
@@ -215,6 +216,8 @@ def _memory(size: int) -> np.ndarray:
 class Host:
     """The CPU, whose only clock is the host's."""
 
+    page_locks = False
+
     def __init__(self) -> None:
         self.name = machine.processor()
         self.cores = len(os.sched_getaffinity(0))
@@ -289,6 +292,8 @@ class Host:
 class EveryGpu(Host):
     """All visible NVIDIA GPUs behind an engine: only the host's clock covers all of them."""
 
+    page_locks = True
+
     def __init__(self) -> None:
         super().__init__()
         gpus = machine.gpus()
@@ -315,6 +320,8 @@ class EveryGpu(Host):
 
 class Cuda:
     """The first visible NVIDIA GPU, timed by its own events in the primary context, which every framework shares."""
+
+    page_locks = True
 
     # Keeps the GPU busy, so that everything launched in the meantime waits in the queue. It ends by itself: a kernel
     # that waited for the host would never end if a later launch had to wait for the device first.
@@ -604,6 +611,7 @@ class OpenCl:
         self.own = cl.CommandQueue(queue.context, queue.device)
         self.occupied_rounds = 0.0  # per second; measured when it is needed
         self.name = queue.device.name.strip()
+        self.page_locks = not queue.device.type & cl.device_type.CPU
         self.kernel = cl.Kernel(cl.Program(queue.context, self.SPIN).build(), "spin")
         self.sink = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4)
         self.rounds = 100_000

@@ -456,7 +456,7 @@ def measure(
         timings[Metric.PREPARED] = undisturbed(Metric.PREPARED, replayed)
     if calls.arrays:
         timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, lambda: there_and_back(PAGEABLE))
-    if calls.pinned:
+    if calls.pinned and device.page_locks:
         timings[Metric.PINNED] = undisturbed(Metric.PINNED, lambda: there_and_back(PINNED))
     if isinstance(device, Cuda) and Metric.DEVICE in timings and Metric.DEVICE not in doubts:
         calls.begin(poisoned=True)
