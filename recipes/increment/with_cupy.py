@@ -4,14 +4,21 @@ Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Follows: https://docs.cupy.dev/en/stable/user_guide/basic.html
+Follows: https://docs.cupy.dev/en/stable/user_guide/memory.html
 """
 
 import cupy as cp
 import numpy as np
+from cupyx import empty_pinned
+
+
+def pinned(shape):
+    return empty_pinned(shape, np.float32)
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def increment(a):
@@ -25,8 +32,10 @@ def wait(a):
     cp.cuda.get_current_stream().synchronize()
 
 
-def download(a):
-    return cp.asnumpy(a)
+def download(a, out=None):
+    if out is not None and not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
+    return cp.asnumpy(a, out=out)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,22 @@ Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Follows: https://docs.cupy.dev/en/stable/reference/generated/cupy.matmul.html
+Follows: https://docs.cupy.dev/en/stable/user_guide/memory.html
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 """
 
 import cupy as cp
 import numpy as np
+from cupyx import empty_pinned
+
+
+def pinned(shape):
+    return empty_pinned(shape, np.float32)
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def matmul(a, b, out=None):
@@ -31,8 +38,10 @@ def wait(c):
     cp.cuda.get_current_stream().synchronize()
 
 
-def download(c):
-    return cp.asnumpy(c)
+def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
+    return cp.asnumpy(c, out=out)
 
 
 if __name__ == "__main__":

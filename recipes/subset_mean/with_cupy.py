@@ -4,14 +4,21 @@ Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Follows: https://docs.cupy.dev/en/stable/user_guide/basic.html
+Follows: https://docs.cupy.dev/en/stable/user_guide/memory.html
 """
 
 import cupy as cp
 import numpy as np
+from cupyx import empty_pinned
+
+
+def pinned(shape):
+    return empty_pinned(shape, np.float64)
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float64, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float64, order="C"), blocking=True) for x in arrays)
 
 
 def subset_mean(x):
