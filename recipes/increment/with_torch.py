@@ -4,12 +4,17 @@ Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.add_.html
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.empty.html
 """
 
 import numpy as np
 import torch
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pinned(shape):
+    return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=device.type == "cuda").numpy()
 
 
 def upload(*arrays):
@@ -29,8 +34,13 @@ def wait(a):
         torch.cuda.synchronize()
 
 
-def download(a):
-    return a.cpu().numpy()
+def download(a, out=None):
+    if out is None:
+        return a.cpu().numpy()
+    if not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {tuple(a.shape)}, not {out.dtype} {out.shape}")
+    torch.from_numpy(out).copy_(a)
+    return out
 
 
 if __name__ == "__main__":

@@ -4,12 +4,17 @@ Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.mul.html
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.empty.html
 """
 
 import numpy as np
 import torch
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pinned(shape):
+    return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=device.type == "cuda").numpy()
 
 
 def upload(*arrays):
@@ -33,8 +38,13 @@ def wait(c):
         torch.cuda.synchronize()
 
 
-def download(c):
-    return c.cpu().numpy()
+def download(c, out=None):
+    if out is None:
+        return c.cpu().numpy()
+    if not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {tuple(c.shape)}, not {out.dtype} {out.shape}")
+    torch.from_numpy(out).copy_(c)
+    return out
 
 
 if __name__ == "__main__":

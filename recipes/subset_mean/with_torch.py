@@ -4,12 +4,17 @@ Framework: PyTorch
 Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
 Follows: https://docs.pytorch.org/docs/stable/tensor_view.html
+Follows: https://docs.pytorch.org/docs/stable/generated/torch.empty.html
 """
 
 import numpy as np
 import torch
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pinned(shape):
+    return torch.empty(shape, dtype=torch.float64, device="cpu", pin_memory=device.type == "cuda").numpy()
 
 
 def upload(*arrays):
