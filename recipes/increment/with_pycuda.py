@@ -5,12 +5,13 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 Follows: https://documen.tician.de/pycuda/tutorial.html
+Follows: https://documen.tician.de/pycuda/driver.html#pagelocked-host-memory
 """
 
 from pathlib import Path
 
 import numpy as np
-from pycuda import autoprimaryctx, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
+from pycuda import autoprimaryctx, driver, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment.cu").read_text()
@@ -18,6 +19,12 @@ THREADS = 256  # per block; a multiple of the 32 of a warp
 
 kernel = SourceModule(KERNEL, no_extern_c=True).get_function("increment")
 kernel.prepare("Pq")  # the types of the arguments, once: a pointer and a 64-bit integer
+
+
+def pinned(shape):
+    # PyCUDA frees it in the thread that imported this file. Dropped in another, it stays, with a warning.
+    size = int(np.prod(shape))
+    return driver.pagelocked_empty(size or 1, np.float32)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
@@ -39,8 +46,10 @@ def wait(a):
     autoprimaryctx.context.synchronize()
 
 
-def download(a):
-    return a.get()
+def download(a, out=None):
+    if out is not None and not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
+    return a.get(out)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 Follows: https://documen.tician.de/pycuda/tutorial.html
+Follows: https://documen.tician.de/pycuda/driver.html#pagelocked-host-memory
 """
 
 from pathlib import Path
 
 import numpy as np
-from pycuda import autoprimaryctx, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
+from pycuda import autoprimaryctx, driver, gpuarray  # autoprimaryctx: the context that CuPy, PyTorch and Numba use
 from pycuda.compiler import SourceModule
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply.cu").read_text()
@@ -18,6 +19,12 @@ THREADS = 256  # per block; a multiple of the 32 of a warp
 
 kernel = SourceModule(KERNEL, no_extern_c=True).get_function("multiply")
 kernel.prepare("PPPq")  # the types of the arguments, once: three pointers and a 64-bit integer
+
+
+def pinned(shape):
+    # PyCUDA frees it in the thread that imported this file. Dropped in another, it stays, with a warning.
+    size = int(np.prod(shape))
+    return driver.pagelocked_empty(size or 1, np.float32)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
@@ -43,8 +50,10 @@ def wait(c):
     autoprimaryctx.context.synchronize()
 
 
-def download(c):
-    return c.get()
+def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
+    return c.get(out)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy
 Needs: nvcc
 Follows: https://documen.tician.de/pycuda/tutorial.html
+Follows: https://documen.tician.de/pycuda/driver.html#pagelocked-host-memory
 """
 
 from pathlib import Path
@@ -22,6 +23,12 @@ add_subset, mean = module.get_function("add_subset"), module.get_function("mean"
 add_subset.prepare("PqqqqP")  # the arguments' types, once: pointers and 64-bit integers
 mean.prepare("PqqP")
 pool = DeviceMemoryPool()  # hands memory from call to call: cuMemFree would wait for the GPU
+
+
+def pinned(shape):
+    # PyCUDA frees it in the thread that imported this file. Dropped in another, it stays, with a warning.
+    size = int(np.prod(shape))
+    return driver.pagelocked_empty(size or 1, np.float64)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
