@@ -4,6 +4,7 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 Follows: https://nvidia.github.io/numba-cuda/user/kernels.html
+Follows: https://nvidia.github.io/numba-cuda/user/memory.html#pinned-memory
 """
 
 import numpy as np
@@ -17,6 +18,11 @@ def kernel(a):
     i = cuda.grid(1)  # 64-bit, as sizes are
     if i < a.size:  # the last block is rarely full
         a[i] += np.float32(1)  # Numba would add a plain 1 in float64
+
+
+def pinned(shape):
+    size = int(np.prod(shape))
+    return cuda.pinned_array(size or 1, np.float32)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
@@ -39,8 +45,10 @@ def wait(a):
     cuda.synchronize()
 
 
-def download(a):
-    return a.copy_to_host()
+def download(a, out=None):
+    if out is not None and not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
+    return a.copy_to_host(out)
 
 
 if __name__ == "__main__":

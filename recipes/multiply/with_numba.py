@@ -4,6 +4,7 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 Follows: https://nvidia.github.io/numba-cuda/user/kernels.html
+Follows: https://nvidia.github.io/numba-cuda/user/memory.html#pinned-memory
 """
 
 import numpy as np
@@ -17,6 +18,11 @@ def kernel(a, b, c):
     i = cuda.grid(1)  # 64-bit, as sizes are
     if i < c.size:  # the last block is rarely full
         c[i] = a[i] * b[i]
+
+
+def pinned(shape):
+    size = int(np.prod(shape))
+    return cuda.pinned_array(size or 1, np.float32)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
@@ -44,8 +50,10 @@ def wait(c):
     cuda.synchronize()
 
 
-def download(c):
-    return c.copy_to_host()
+def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
+    return c.copy_to_host(out)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 Follows: https://nvidia.github.io/numba-cuda/user/examples.html
+Follows: https://nvidia.github.io/numba-cuda/user/memory.html#pinned-memory
 """
 
 import numpy as np
@@ -46,6 +47,11 @@ def mean_of_sums(partial, count, result):
     total = sum_of_block(total)
     if cuda.threadIdx.x == 0:
         result[0] = total / count
+
+
+def pinned(shape):
+    size = int(np.prod(shape))
+    return cuda.pinned_array(size or 1, np.float64)[:size].reshape(shape)  # no bytes are an error
 
 
 def upload(*arrays):
