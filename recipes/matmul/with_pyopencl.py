@@ -4,6 +4,7 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 Follows: https://documen.tician.de/pyopencl/
+Follows: https://documen.tician.de/pyopencl/runtime_memory.html#mapping-memory-into-host-address-space
 """
 
 from pathlib import Path
@@ -19,6 +20,13 @@ devices = [device for platform in cl.get_platforms() for device in platform.get_
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
 kernel = cl.Kernel(cl.Program(queue.context, KERNEL).build(), "matmul")  # once: program.matmul would make one per call
+
+
+def pinned(shape):
+    size, flags = int(np.prod(shape)), cl.map_flags.READ | cl.map_flags.WRITE
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, 4 * (size or 1))
+    memory, _ = cl.enqueue_map_buffer(queue, buffer, flags, 0, size or 1, np.float32)  # no bytes are an error
+    return memory[:size].reshape(shape)
 
 
 def upload(*arrays):
@@ -51,8 +59,10 @@ def wait(c):
     queue.finish()
 
 
-def download(c):
-    return c.get()
+def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
+    return c.get(ary=out)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 Follows: https://documen.tician.de/pyopencl/
+Follows: https://documen.tician.de/pyopencl/runtime_memory.html#mapping-memory-into-host-address-space
 """
 
 from pathlib import Path
@@ -27,6 +28,13 @@ add_subset, mean = (
     cl.Kernel(program, "mean"),
 )  # once: program.mean makes one per call
 groups = 8 * device.max_compute_units  # 8 × 256 work-items fill a compute unit of an NVIDIA GPU
+
+
+def pinned(shape):
+    size, flags = int(np.prod(shape)), cl.map_flags.READ | cl.map_flags.WRITE
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, 8 * (size or 1))
+    memory, _ = cl.enqueue_map_buffer(queue, buffer, flags, 0, size or 1, np.float64)  # no bytes are an error
+    return memory[:size].reshape(shape)
 
 
 def upload(*arrays):
