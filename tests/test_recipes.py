@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Metric, Probe
 from gpu_cookbook.run import runner
 from gpu_cookbook.run.check import Expected, flushes, repeats, steps
 from gpu_cookbook.run.worker import Loader
@@ -63,6 +64,27 @@ def test_right_at_edge_sizes_layouts_and_values(recipe):
     results = list(runner.run(recipe, "check", sizes))
     assert [each.size for each in results] == sizes
     assert [each.reason for each in results if not each.ok] == []
+
+
+def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
+    """One page shows the work, another one page-locked arrays."""
+    techniques = ("cupy", "numba", "pycuda", "pyopencl", "torch")
+    found = [recipe for recipe in catalogue.recipes() if "pinned" in recipe.functions]
+    names = {(workload, name) for workload in catalogue.workloads() for name in techniques}
+    assert names - {(recipe.workload, recipe.technique) for recipe in found} == {
+        ("random_subset_mean", name) for name in techniques
+    }
+    assert {len(recipe.follows) for recipe in found if recipe.technique in techniques} == {2}
+
+
+PINS = [lambda recipe: recipe.workload == "multiply" and "pinned" in recipe.functions]
+
+
+@pytest.mark.parametrize("recipe", recipes(*PINS))
+def test_a_cpu_has_no_time_from_page_locked_arrays(recipe):
+    (result,) = runner.run(recipe, "measure", [1000], probe=Probe("made up", 1e9, 0))
+    assert Metric.TRANSFER in result.timings, result.reason
+    assert (Metric.PINNED in result.timings) == (result.device in [gpu.name for gpu in machine.gpus()])
 
 
 def layouts(values):
