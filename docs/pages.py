@@ -363,6 +363,7 @@ def machine_page(machine: str) -> str:
         drawn = [
             charts.by_size(mine),
             charts.by_size(mine, Metric.TRANSFER),
+            charts.by_size(mine, Metric.PINNED),
             charts.costs(mine),
             charts.cold_start(mine),
         ]

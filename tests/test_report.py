@@ -231,7 +231,7 @@ class Page(HTMLParser):
 
 
 FACTS = [("Processor", "a <CPU> & more"), ("Driver", None), ("Commit", "0123")]
-DEVICE = dict.fromkeys((Metric.DEVICE, Metric.TRANSFER), timing(1e-6, 0))
+DEVICE = dict.fromkeys((Metric.DEVICE, Metric.TRANSFER, Metric.PINNED), timing(1e-6, 0))
 
 
 def both_lanes():
@@ -251,9 +251,10 @@ def test_a_page_has_the_tables_and_charts_with_their_numbers():
     for row in table.rows:
         assert [entry.text for entry in row if entry.text or row[0].mark != "group"] in page.rows
     assert {row[0].text for row in table.rows if row[0].mark != "group"} == {"numpy", "x", "x_tuned"}
-    # time over size with the data there and with transfer, what a call costs, the first result, all workloads
-    assert page.tags["figure"] == page.tags["details"] == page.tags["svg"] == 5
-    assert page.tags["table"] == 6
+    # time over size with the data there, with transfer, page-locked; what a call costs, the first result, all workloads
+    assert page.tags["figure"] == page.tags["details"] == page.tags["svg"] == 6
+    assert page.tags["table"] == 7
+    assert "multiply, pinned: time over size" in written
     assert len(page.ids) == len(set(page.ids))
     assert "a &lt;CPU&gt; &amp; more" in written and "Driver" not in written and "All times are medians." in written
     assert "url(" not in re.sub(r"url\(#", "", written) and "@import" not in written
@@ -262,7 +263,7 @@ def test_a_page_has_the_tables_and_charts_with_their_numbers():
 def test_a_page_has_what_failed_and_why_escaped():
     results = [*both_lanes(), skipped("y", 100, Status.FAILED, "<b> & worse")]
     written = html_page.comparison(results, FACTS)
-    assert Page(written).tags["svg"] == 5
+    assert Page(written).tags["svg"] == 6
     assert '<p class="bad">failed: y: &lt;b&gt; &amp; worse</p>' in written
 
 

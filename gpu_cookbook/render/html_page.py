@@ -153,6 +153,7 @@ def _charts(mine: Sequence[Result]) -> Iterator[charts.Chart | None]:
     if len({each.size for each in ok}) > 1:
         yield charts.by_size(mine)
         yield charts.by_size(mine, Metric.TRANSFER)
+        yield charts.by_size(mine, Metric.PINNED)
     elif len(ok) > 1:
         picks = [(each.technique, each.workload, each.technique, each.size, Metric.RESIDENT) for each in ok]
         yield charts.bars(mine, picks, f"{ok[0].workload}, {ok[0].label}: resident")
