@@ -39,7 +39,7 @@ from gpu_cookbook.store.commits import StoreError
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
-PINNED = ("cupy_pinned_tuned", "torch_pinned_tuned")  # those that have pinned_product
+FROM_HOST = ("cupy_small_transfer_tuned", "torch_small_transfer_tuned")  # small matmul from host arrays
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
 IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
@@ -48,7 +48,7 @@ LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
     ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
-    ("matmul", 200, "transfer", ("torch", "torch_pinned_tuned")),
+    ("matmul", 200, "transfer", ("torch", "torch_small_transfer_tuned")),
     ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),
@@ -176,17 +176,6 @@ def read_bandwidth():
     return x.nbytes / took
 
 
-def pinned(technique):
-    """Seconds of a product 200×200×200 from pinned host arrays to a host array, all in one graph."""
-    module = load("matmul", technique)
-    a, b = catalogue.workload_module("matmul").inputs(200)
-    host_a, host_b, product = module.pinned_product(200, 200, 200)
-    host_a[:], host_b[:] = a, b
-    took = call(product)
-    np.testing.assert_allclose(product(), a.astype(np.float64) @ b, rtol=0, atol=1e-4)
-    return took
-
-
 def bus():
     """Seconds in which 1 GiB goes from page-locked memory to the GPU."""
     import torch
@@ -300,14 +289,13 @@ def rows(known):
         ("PyTorch, with_torch.py", results.get("matmul", "torch", 200, "transfer"), 0.3),
         ("NumPy", results.get("matmul", "numpy", 200, "resident"), 1),
     )
-    for technique in (*(f"{name}_tuned" for name in FRAMEWORKS), *PINNED):
-        times = {"from any host arrays": results.get("matmul", technique, 200, "transfer")}
-        if technique in PINNED:
-            times["from pinned host arrays"] = alone(pinned, technique)
-        for (what, took), (other, limit, reach) in itertools.product(times.items(), limits):
-            if took and limit:
-                against = f"{seconds(limit)}: {other}"
-                yield f"matmul 200, {what}", technique, seconds(took), against, took / limit, reach, "ratio"
+    for technique in (*(f"{name}_tuned" for name in FRAMEWORKS), *FROM_HOST):
+        for metric, what in (("transfer", "from any host arrays"), ("pinned", "from pinned host arrays")):
+            took = results.get("matmul", technique, 200, metric)
+            for other, limit, reach in limits:
+                if took and limit:
+                    against = f"{seconds(limit)}: {other}"
+                    yield f"matmul 200, {what}", technique, seconds(took), against, took / limit, reach, "ratio"
 
     yield from over_the_bus(results)
     if bandwidth := alone(read_bandwidth):

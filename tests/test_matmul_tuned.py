@@ -17,7 +17,8 @@ MATMUL = catalogue.workload_module("matmul")
 TUNED = [lambda recipe: recipe.workload == "matmul" and recipe.lane == "tuned"]
 OPENCL = [*TUNED, lambda recipe: recipe.technique == "pyopencl_tuned"]
 PREPARED = [*TUNED, lambda recipe: "\ndef prepared(" in recipe.path.read_text(encoding="utf-8")]
-PINNED = [*TUNED, lambda recipe: "\ndef pinned_product(" in recipe.path.read_text(encoding="utf-8")]
+INTO = [*TUNED, lambda recipe: "\ndef matmul(a, b, out=None)" in recipe.path.read_text(encoding="utf-8")]
+FROM_HOST = [*TUNED, lambda recipe: "\ndef round_trip(" in recipe.path.read_text(encoding="utf-8")]
 
 # Tiles have 16, 20, 64 or 128 rows or columns, a load has four elements, and a small kernel takes K up to 256.
 EDGES = (1, 2, 3, 4, 5, 15, 16, 17, 19, 20, 21, 63, 64, 65, 127, 128, 129, 255, 256, 257)
@@ -59,7 +60,7 @@ def test_right_for_parts_of_larger_arrays(recipe):
         assert fault(recipe, *part) is None, (top, left, m, k, n)
 
 
-@pytest.mark.parametrize("recipe", recipes(*TUNED))
+@pytest.mark.parametrize("recipe", recipes(*INTO))
 def test_out_is_overwritten_whatever_it_holds(recipe):
     for m, k, n in ((21, 0, 17), (20, 256, 16), (200, 200, 200), (129, 257, 131)):
         a, b = MATMUL.inputs((m, k, n))
@@ -155,26 +156,58 @@ def test_prepared_refuses_what_matmul_refuses(recipe):
         module.prepared(a, b, *module.upload(np.zeros((5, 7))))
 
 
-@pytest.mark.parametrize("recipe", recipes(*PINNED))
-def test_a_pinned_product_is_right_and_the_callers_own(recipe):
+@pytest.mark.parametrize("recipe", recipes(*FROM_HOST))
+def test_a_round_trip_is_right_for_every_kind_of_memory(recipe):
+    """Each factor and the result in page-locked memory or not; some begin within a larger array."""
     module = module_of(recipe)
-    for m, k, n in ((1, 1, 1), (17, 200, 3), (200, 3, 199), (200, 200, 200)):
-        host_a, host_b, multiply = module.pinned_product(m, k, n)
-        kept = []
-        for seed in (1, 2):
-            a, b = MATMUL.inputs((m, k, n), seed)
-            host_a[:], host_b[:] = a, b
-            kept.append((Expected(MATMUL, (a, b)), multiply()))
-        assert [expected.disagreement(c) for expected, c in kept] == [None, None], (m, k, n)
-    assert module.pinned_product(1, 257, 1) is None
-    assert module.pinned_product(5, 0, 3) is None
+
+    def page_locked(array):
+        larger = module.pinned((array.shape[0] + 1, array.shape[1]))
+        larger[1:] = array
+        return larger[1:]
+
+    sizes = (1, 1, 1), (17, 200, 3), (200, 3, 199), (200, 200, 200), (5, 0, 3), (0, 5, 3), (20, 257, 16), (3, 1, 70_001)
+    for m, k, n in sizes:
+        for kinds in product((np.array, page_locked), repeat=3):
+            a, b = MATMUL.inputs((m, k, n))
+            expected, (x, y) = Expected(MATMUL, (a, b)), (kind(each) for kind, each in zip(kinds, (a, b), strict=False))
+            out = kinds[2](np.full((m, n), np.nan, np.float32))
+            assert module.round_trip(x, y, out=out) is out
+            for result in (out, module.round_trip(x, y)):
+                assert expected.disagreement(result) is None, (m, k, n, kinds)
 
 
-@pytest.mark.parametrize("recipe", recipes(*PINNED))
-def test_a_round_trip_is_right_from_several_threads(recipe):
+@pytest.mark.parametrize("recipe", recipes(*FROM_HOST))
+def test_results_belong_to_the_caller(recipe):
+    """Results that are kept, of which only a part is kept, and that are given up, from several threads."""
     module = module_of(recipe)
     sizes = [(size, 200, 200 - size) for size in (1, 20, 40) for _ in range(20)]
     inputs = [MATMUL.inputs(size, seed) for seed, size in enumerate(sizes)]
+
+    def last_row(arrays):
+        module.round_trip(*arrays)
+        return module.round_trip(*arrays)[-1:]
+
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda arrays: module.round_trip(*arrays), inputs))
-    assert [Expected(MATMUL, i).disagreement(c) for i, c in zip(inputs, results, strict=True)] == [None] * len(sizes)
+        rows, results = (
+            list(pool.map(last_row, inputs)),
+            list(pool.map(lambda arrays: module.round_trip(*arrays), inputs)),
+        )
+    for given, row, result in zip(inputs, rows, results, strict=True):
+        assert Expected(MATMUL, given).disagreement(result) is None
+        np.testing.assert_array_equal(row, result[-1:])
+
+
+@pytest.mark.parametrize("recipe", recipes(*FROM_HOST))
+def test_a_round_trip_refuses_an_out_that_does_not_fit(recipe):
+    module = module_of(recipe)
+    for size in ((200, 200, 200), (300, 300, 300)):
+        a, b = MATMUL.inputs(size)
+        shape = a.shape
+        fixed, bytes_ = np.zeros(shape, np.float32), np.zeros(a.nbytes + 1, np.uint8)
+        fixed.flags.writeable = False
+        misaligned = bytes_[1:].view(np.float32).reshape(shape)
+        wrong = np.zeros((5, 7), np.float32), np.zeros(shape), np.zeros(shape, np.float32, order="F"), fixed, misaligned
+        for out in (*wrong, a, b, np.zeros((*shape, 2), np.float32)[..., 0]):
+            with pytest.raises(ValueError, match=rf"into {out.dtype} \({out.shape[0]}, {out.shape[1]}\)"):
+                module.round_trip(a, b, out=out)
