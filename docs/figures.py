@@ -54,16 +54,13 @@ class Ratio(Figure):
 
 
 class Wins(Figure):
-    """The size from which a technique is faster than NumPy, resident or with transfers."""
+    """The size from which a technique is faster than another from host to host, which is NumPy if none is named."""
 
-    def figure(self, words):
+    def figure(self, words, other="numpy"):
         workload, technique, metric = words.split()
-        sizes = catalogue.workload_module(workload).SIZES
-        found, metric = stored.named(f"{workload} {technique} {max(sizes)} {metric}")
-        begins = beats_from(found, metric)
-        if not begins:
-            raise stored.NotStored(f"'{words}' was not compared with NumPy")
-        return self.linked(WINS[begins[0]].format(begins[1:]), found)
+        found, crossing = stored.crossing(workload, technique, metric, other.strip())
+        begins = beats_from(crossing)
+        return self.linked(WINS[begins[0]].format(begins[1:]), *found)
 
 
 class Scaled(Figure):

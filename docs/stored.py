@@ -1,5 +1,6 @@
 """The stored results, read once for all pages, and how a page names one of them."""
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -10,7 +11,7 @@ from sphinx.util import logging
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import scaling_tables
-from gpu_cookbook.results import Metric, Result
+from gpu_cookbook.results import Crossing, Metric, Result
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits
 from gpu_cookbook.store import scaling as kept
@@ -104,6 +105,22 @@ def named(words: str) -> tuple[Result, Metric]:
     if unknown or not found:
         raise NotStored(f"'{words}' is not among the results of {machine}")
     return found[0], metric
+
+
+def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[list[Result], Crossing]:
+    """From which size a technique is faster than another one, whose data is where its recipe takes it from: NumPy's,
+    and PyTorch's on the CPU, is in the host's memory. And the results that were compared."""
+    found, points = [], []
+    for size in catalogue.workload_module(workload).SIZES:
+        with contextlib.suppress(NotStored):  # not every technique can do every size
+            one, measured = named(f"{workload} {technique} {size} {metric}")
+            base, resident = named(f"{workload} {other} {size} resident")
+            if typed.of_one_state(one, base) and not (one.doubt(measured) or base.doubt(resident)):
+                points.append((size, base.value(resident) / one.value(measured)))
+                found += [one, base]
+    if not points:
+        raise NotStored(f"'{workload} {technique} {metric}' was not compared with {other}")
+    return found, Crossing.of(points)
 
 
 def best(workload: str, lane: str, size: int) -> list[Result]:

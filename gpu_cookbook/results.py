@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import fmean, quantiles, stdev
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.words import make_plain, plain
@@ -142,11 +142,17 @@ class Rates:
 
 @dataclass(frozen=True)
 class Crossing:
-    """The size from which a technique is faster than NumPy."""
+    """The size from which a technique is faster than another: NumPy, unless something else is said."""
 
     size: int | None  # None: not even at the largest measured one
     measured_to: int
     everywhere: bool  # at every measured size
+
+    @classmethod
+    def of(cls, points: Iterable[tuple[int, float]]) -> Self:
+        """From (size, speedup over the other) at every measured size."""
+        points = sorted(points)
+        return cls(crossing(points), points[-1][0], all(speedup > 1 for _, speedup in points))
 
 
 @dataclass(frozen=True)
@@ -463,7 +469,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
         if isinstance(each.size, int):
             for metric, speedup in each.speedups.items():
                 points.setdefault((*_series(each), metric), []).append((each.size, speedup))
-    crossings = {key: _crossing(sorted(those)) for key, those in points.items()}
+    crossings = {key: Crossing.of(those) for key, those in points.items()}
     return [
         each
         if each.is_numpy or not each.ok
@@ -488,10 +494,6 @@ def of_one_state(one: Result, other: Result) -> bool:
 def _series(result: Result) -> tuple[str, str, str]:
     """What identifies the results of the same recipe at other sizes."""
     return result.workload, result.environment, result.technique
-
-
-def _crossing(points: Sequence[tuple[int, float]]) -> Crossing:
-    return Crossing(crossing(points), points[-1][0], all(speedup > 1 for _, speedup in points))
 
 
 def crossing(points: Sequence[tuple[int, float]]) -> int | None:

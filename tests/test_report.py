@@ -166,7 +166,7 @@ def test_another_math_mode_is_named():
 def test_a_technique_that_does_not_win_is_said_to_lose_up_to_the_largest_size():
     results = [result("numpy", 100, 1.0), result("x", 100, 2.0), result("numpy", 2**28, 1.0), result("x", 2**28, 1.5)]
     results = completed(results)
-    assert format.beats_from(results[1], Metric.RESIDENT) == ">268 M"
+    assert format.beats_from(results[1].crossings[Metric.RESIDENT]) == ">268 M"
     (table,) = tables.compared(results)
     assert {row[-1].text for row in table.rows if row[0].text == "x"} == {">268 M"}
 

@@ -178,7 +178,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     has_crossings = metric in AGAINST_NUMPY
     for line in lines:
         at = {each.size: tables.metric_entry(each, _drawn_metric(each, metric)) for each in line}
-        beats = [Entry(format.beats_from(line[0], metric))] * has_crossings
+        beats = [Entry(format.beats_from(line[0].crossings.get(metric)))] * has_crossings
         rows.append((*_words(line[0]), *(at.get(size, Entry()) for size in sizes), *beats))
         crossing = line[0].crossings.get(metric)
         about = {"metric": metric, "beats_numpy_from_size": crossing and crossing.size}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_cookbook.results import Metric, Rank, Result
+from gpu_cookbook.results import Crossing, Metric, Rank, Result
 from gpu_cookbook.words import csv_cell
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
@@ -76,9 +76,8 @@ def ratio(result: Result, metric: Metric) -> str:
     return UNKNOWN if speedup is None else digits(speedup)
 
 
-def beats_from(result: Result, metric: Metric) -> str:
-    """≈210,000, ≤4,000 or >268 M: the size from which it beats NumPy; '' if that is not known."""
-    crossing = result.crossings.get(metric)
+def beats_from(crossing: Crossing | None) -> str:
+    """≈210,000, ≤4,000 or >268 M: the size from which one beats the other; '' if that is not known."""
     if crossing is None:
         return ""
     if crossing.size is None:

@@ -148,7 +148,7 @@ def _operations(result: Result) -> str:
 
 
 def _wins(result: Result) -> str:
-    found = (format.beats_from(result, metric) for metric in (Metric.RESIDENT, Metric.TRANSFER))
+    found = (format.beats_from(result.crossings.get(metric)) for metric in (Metric.RESIDENT, Metric.TRANSFER))
     return " / ".join(filter(None, found)) or format.UNKNOWN
 
 

@@ -45,7 +45,7 @@ def is_pinned(x):  # from its first byte to its last, and seen by the device at 
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float64, order="C")) for x in arrays)
+    return tuple(cp.asarray(np.asarray(x, np.float64, order="C"), blocking=True) for x in arrays)
 
 
 def subset_mean(x):
