@@ -1,0 +1,497 @@
+"""The ways from host arrays to a host array, measured beside one another: ``python benchmarks/transfers.py``.
+
+Each script of docs/transfers multiplies the same two arrays, and so do NumPy on one core, PyTorch on all of them, and
+CuPy's tuned recipe. All take turns in one process, for a few rounds of a few calls, and so do bare copies, which are
+the limit. Every call gets host arrays that were filled just before it, so that nothing can be left on the GPU, and
+every result is compared with NumPy's. A copy between two GPUs is measured where there are two.
+
+When all times are taken, one more call of each is recorded: PyTorch's profiler (Kineto, on CUPTI) sees every copy and
+kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see NumPy's copies on the
+host: np.copyto is replaced for this one call by a function that looks at time.time_ns(), the clock to which Kineto
+converts its own times. The call stands in a span of the profiler, whose start is the zero of all bars. That it lies
+between two looks at time.time_ns(), to a fraction of a millisecond, shows that the clocks agree.
+
+``--save NAME`` appends a line for a machine of that name to results/transfers.jsonl.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.cli import console, fail
+from gpu_cookbook.render import tables, text
+from gpu_cookbook.render.format import UNKNOWN, digits, seconds
+from gpu_cookbook.results import Timing
+from gpu_cookbook.run.check import reason
+from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.store import commits, journal, transfers
+from gpu_cookbook.store.asv_files import MACHINE
+from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.transfers import Bar, Step
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "docs" / "transfers"
+FILE = ROOT / "benchmarks" / "results" / transfers.FILE
+CODE = ("benchmarks/transfers.py", "docs/transfers", "recipes", "kernels", "gpu_cookbook")  # what a line depends on
+
+ELEMENTS = 2**28
+ROUNDS, CALLS = 5, 3  # as many turns, and so many calls in each
+GPU_MEMORY = 16 * 2**30  # bytes: the arrays of all steps together, and room for CuPy's pool
+MOST_BARS = 300
+MARK = "the call"
+APART = 300  # µs: what the clocks of the profiler and of the host may differ by
+
+ORDINARY, PAGE_LOCKED, UNIFIED = "pageable", "page_locked", "unified"  # kinds of arrays: the script that makes them
+STEPS = {  # in the order of the page: the kind of arrays
+    "pageable": ORDINARY,
+    "page_locked": PAGE_LOCKED,
+    "asynchronous": PAGE_LOCKED,
+    "in_pieces": PAGE_LOCKED,
+    "both_ways": PAGE_LOCKED,
+    "zero_copy": PAGE_LOCKED,
+    "staged": ORDINARY,
+    "registered": ORDINARY,
+    "unified": UNIFIED,
+    "unified_prefetched": UNIFIED,
+}
+RECIPES = {"recipe_page_locked": PAGE_LOCKED, "recipe": ORDINARY}  # CuPy's tuned one, which takes any arrays
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # two inputs and what they are multiplied into
+
+
+class Wrong(Exception):
+    """A result that differs from NumPy's."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One step as it is called. ``after`` puts the result into the last array if the call itself has not."""
+
+    name: str
+    call: Callable[..., Any]
+    arrays: Arrays | tuple[Any, ...]
+    module: ModuleType | None = None  # whose copies on the host are recorded
+    after: Callable[..., Any] | None = None
+
+
+# ---- The arrays.
+
+
+class Work:
+    """The inputs, their product, and arrays of every kind, which are filled anew for each call."""
+
+    def __init__(self) -> None:
+        self.cores = len(os.sched_getaffinity(0))
+        self.a, self.b = catalogue.workload_module("multiply").inputs(ELEMENTS)
+        self.product = self.a * self.b
+
+    def everywhere(self, function: Callable[..., Any], *arrays: np.ndarray) -> list[Any]:
+        """What the function returns for each part of the arrays, on all cores."""
+        bounds = np.linspace(0, arrays[0].size, self.cores + 1).astype(int)
+        with ThreadPoolExecutor(self.cores) as pool:
+            return list(pool.map(lambda ends: function(*(x[slice(*ends)] for x in arrays)), pairwise(bounds)))
+
+    def fill(self, arrays: Arrays) -> None:
+        """Writes the inputs, and NaN where the result is to be."""
+        a, b, out = arrays
+        self.everywhere(np.copyto, a, self.a)
+        self.everywhere(np.copyto, b, self.b)
+        self.everywhere(lambda part: part.fill(np.nan), out)
+
+    def check(self, out: np.ndarray) -> None:
+        if not all(self.everywhere(np.array_equal, out, self.product)):
+            wrong = int(np.argmax(out != self.product))
+            raise Wrong(f"element {wrong:,} is {out[wrong]}, not {self.product[wrong]}")
+
+
+# ---- The steps.
+
+
+def script(name: str) -> ModuleType:
+    return Loader(catalogue.read(SCRIPTS / f"{name}.py")).execute()
+
+
+def ways(work: Work) -> Iterator[Way | Step]:
+    """Every step of the ladder, and a Step with its reason for each that cannot run."""
+    import torch
+
+    modules: dict[str, ModuleType] = {}
+    for name in STEPS:
+        try:
+            modules[name] = script(name)
+        except Exception as error:  # a framework may raise anything
+            yield Step(name, reason=reason(error))
+    kinds: dict[str, Arrays] = {ORDINARY: tuple(np.empty(ELEMENTS, np.float32) for _ in range(3))}
+    kinds[PAGE_LOCKED] = tuple(modules[PAGE_LOCKED].array(ELEMENTS) for _ in range(3))
+    try:
+        kinds[UNIFIED] = tuple(modules[UNIFIED].array(ELEMENTS) for _ in range(3))
+    except Exception as error:  # not every system has unified memory
+        print(f"unified memory: {reason(error)}", file=sys.stderr)
+    yield from limits(kinds[PAGE_LOCKED], work)
+    ordinary = kinds[ORDINARY]
+    torch.set_num_threads(work.cores)
+    tensors = [torch.from_numpy(x) for x in ordinary]
+    yield Way("numpy", lambda a, b, out: np.multiply(a, b, out=out), ordinary)
+    yield Way("torch_cpu", lambda a, b, out: torch.mul(tensors[0], tensors[1], out=tensors[2]), ordinary)
+    for name, module in modules.items():
+        if STEPS[name] in kinds:
+            yield Way(name, module.multiply, kinds[STEPS[name]], module)
+        else:
+            yield Step(name, reason=f"no {STEPS[name]} arrays")
+    (recipe,) = catalogue.choose(["multiply"], ["cupy_transfer_tuned"])
+    tuned = Loader(recipe).execute()
+    for name, kind in RECIPES.items():
+        yield Way(name, lambda a, b, out: tuned.round_trip(a, b, out=out), kinds[kind], tuned)
+
+
+def limits(arrays: Arrays, work: Work) -> Iterator[Way]:
+    """One array from page-locked memory to the GPU, one back, and both at once."""
+    import cupy as cp
+
+    up, down = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+    x, y = cp.empty(ELEMENTS, np.float32), cp.empty(ELEMENTS, np.float32)
+    y.set(work.product)
+
+    def send(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        x.set(a, up)
+        up.synchronize()
+
+    def fetch(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        y.get(out=out, stream=down, blocking=False)
+        down.synchronize()
+
+    def both(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        x.set(a, up)
+        y.get(out=out, stream=down, blocking=False)
+        up.synchronize()
+        down.synchronize()
+
+    def multiplied(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        """The product of what has arrived, which the next call does not find there."""
+        x.get(out=out)
+        x.fill(np.nan)
+        cp.cuda.get_current_stream().synchronize()
+        work.everywhere(lambda part, other: np.multiply(part, other, out=part), out, b)
+
+    yield Way("limit_up", send, arrays, after=multiplied)
+    yield Way("limit_down", fetch, arrays)
+    yield Way("limit_both", both, arrays)
+
+
+def between_gpus(work: Work) -> Iterator[Way | Step]:
+    """One array from a GPU to another."""
+    import cupy as cp
+
+    names = ("gpu_to_gpu", "gpu_to_gpu_through_host")
+    if cp.cuda.runtime.getDeviceCount() < 2:
+        yield from (Step(name, reason="there is only one GPU") for name in names)
+        return
+    module, locked = script("between_gpus"), script(PAGE_LOCKED).array(ELEMENTS)
+    x, out = (module.array(ELEMENTS, device) for device in range(2))
+    x.set(work.product)
+
+    yield Way(names[0], module.direct, (x, out), module)
+    yield Way(names[1], lambda x, out: module.through_host(x, out, locked), (x, out), module)
+
+
+# ---- Measuring.
+
+
+def prepared(way: Way, work: Work) -> None:
+    """Nothing of an earlier call is left, neither in the host's arrays nor on a GPU."""
+    out = way.arrays[-1]
+    if isinstance(out, np.ndarray):
+        work.fill(way.arrays)
+    else:
+        with out.device as device:
+            out.fill(np.nan)
+            device.synchronize()
+
+
+def checked(way: Way, work: Work) -> None:
+    if way.after:
+        way.after(*way.arrays)
+    last = way.arrays[-1]
+    work.check(last if isinstance(last, np.ndarray) else last.get())
+
+
+def timed(way: Way, work: Work) -> float:
+    prepared(way, work)
+    start = time.perf_counter()
+    way.call(*way.arrays)
+    took = time.perf_counter() - start
+    checked(way, work)
+    return took
+
+
+def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
+    """The measured steps, in the same order."""
+    found: dict[str, Way | Step] = {each.name: each for each in every}
+    samples: dict[str, list[float]] = {name: [] for name in found}
+
+    def attempt(name: str, action: Callable[[Way], Any]) -> None:
+        way = found[name]
+        if isinstance(way, Way):
+            try:
+                action(way)
+            except Exception as error:  # a framework may raise anything: the other steps can still be measured
+                found[name] = Step(name, reason=reason(error))
+                print(f"  {name}: {reason(error)}", file=sys.stderr)
+
+    def turn(way: Way) -> None:
+        samples[way.name] += [timed(way, work) for _ in range(CALLS)]
+
+    print("first calls", file=sys.stderr)
+    for name in found:
+        attempt(name, lambda way: timed(way, work))
+    names = list(found)
+    for number in range(ROUNDS):
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+        for name in names[number:] + names[:number]:  # nobody always comes after the same neighbour
+            attempt(name, turn)
+    warm_up()
+    for name in names:
+        if isinstance(found[name], Way):
+            step = Step(name, Timing.of(samples[name]))
+            print(f"recording {name}", file=sys.stderr)
+            recorded: list[Step] = []
+            attempt(name, lambda way, step=step, into=recorded: into.append(record(way, step, work)))
+            found[name] = recorded[0] if recorded else step
+        yield found[name]
+
+
+# ---- Recording.
+
+
+class Watched:
+    """NumPy, except that the spans of its copies are kept."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[tuple[int, ...], int, int]] = []  # what the thread is called, and the ends in ns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def watch(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **options: Any) -> Any:
+            start = time.time_ns()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.spans.append((aliases(), start, time.time_ns()))
+
+        return watched
+
+    @property
+    def copyto(self) -> Callable[..., Any]:
+        return self.watch(np.copyto)
+
+
+def warm_up() -> None:
+    """A first recording, which starts CUPTI and is thrown away."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]), record_function(MARK):
+        torch.ones(1, device="cuda").add_(1)
+
+
+def record(way: Way, step: Step, work: Work) -> Step:
+    """The step with the bars of one call."""
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    prepared(way, work)
+    watched, module = Watched(), way.module
+    own = {name: getattr(module, name) for name in ("np", "touch") if hasattr(module, name)}
+    if "np" in own:
+        module.np = watched
+    if "touch" in own:  # which reads pages on the host
+        module.touch = watched.watch(own["touch"])
+    try:
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            earliest = time.time_ns()
+            with record_function(MARK):
+                latest = time.time_ns()
+                way.call(*way.arrays)
+    finally:
+        for name, value in own.items():
+            setattr(module, name, value)
+    checked(way, work)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        trace = json.loads(path.read_text(encoding="utf-8"))
+    base = trace.get("baseTimeNanoseconds", 0)
+    bars, took, zero = bars_of(
+        trace["traceEvents"],
+        [(thread, (start - base) / 1e3, (end - start) / 1e3) for thread, start, end in watched.spans],
+    )
+    if not (earliest - base) / 1e3 - APART <= zero <= (latest - base) / 1e3 + APART:
+        raise Wrong(f"the profiler's clock says {zero + base / 1e3:,.0f} µs, the host's {earliest / 1e3:,.0f}")
+    bars, closed = merged(bars)
+    return replace(step, bars=tuple(bars), traced=took / 1e6, closed=closed)
+
+
+def bars_of(
+    events: list[dict[str, Any]], spans: Iterable[tuple[tuple[int, ...], float, float]]
+) -> tuple[list[Bar], float, float]:
+    """The bars of a trace and of copies on the host, in µs from the start of the call, how long the call took, and when
+    it began. ``spans``: (aliases of the thread, start, duration), with the trace's zero."""
+    (call,) = (each for each in events if each.get("name") == MARK and each.get("cat") == "user_annotation")
+    zero, took = float(call["ts"]), float(call["dur"])
+    numbers = dict.fromkeys((*aliases(), call["tid"]), 1)
+    bars = []
+
+    def thread(*known: int) -> int:
+        number = next((numbers[each] for each in known if each in numbers), max(numbers.values()) + 1)
+        numbers.update(dict.fromkeys(known, number))
+        return number
+
+    for known, start, duration in spans:
+        bars.append((f"host {thread(*known)}", start - zero, duration))
+    for each in events:
+        kind, name = each.get("cat"), str(each.get("name"))
+        if kind == "gpu_memcpy":
+            row = next((row for word, row in (("HtoD", "up"), ("DtoH", "down")) if word in name), "peer")
+        elif kind == "kernel":
+            row = "kernel"
+        elif kind in ("cuda_runtime", "cuda_driver"):
+            row = f"{'wait' if 'Synchronize' in name else 'host'} {thread(each['tid'])}"
+        else:
+            continue
+        bars.append((row, float(each["ts"]) - zero, float(each["dur"])))
+    # The clocks of the host and the GPU agree to some µs: a bar may seem to begin before the call, or to end after it.
+    inside = ((row, max(0.0, start), min(took, start + duration)) for row, start, duration in bars)
+    return [(row, start, end - start) for row, start, end in inside if end > start], took, zero
+
+
+def aliases() -> tuple[int, ...]:
+    """What a profiler may call this thread: the system's number for it, or its ident, or the lower half of that, with
+    a sign or without."""
+    ident = threading.get_ident()
+    low = ident & 0xFFFFFFFF
+    return threading.get_native_id(), ident, low, low - 2**32, 2**32 - low
+
+
+def merged(bars: Iterable[Bar], most: int = MOST_BARS) -> tuple[list[Bar], float]:
+    """At most so many bars, rounded to a tenth of a µs, and the longest gap that was closed for that. The shortest gaps
+    are closed first. Those between kernels stay: most of the time there is none."""
+    rows: dict[str, list[list[float]]] = {}
+    for row, start, duration in sorted(bars, key=lambda bar: bar[1]):
+        spans = rows.setdefault(row, [])
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], start + duration)
+        else:
+            spans.append([start, start + duration])
+    gaps = sorted(
+        after[0] - before[1] for row, spans in rows.items() if row != "kernel" for before, after in pairwise(spans)
+    )
+    excess = sum(map(len, rows.values())) - most
+    longest = gaps[min(excess, len(gaps)) - 1] if excess > 0 and gaps else 0.0
+    found: list[Bar] = []
+    for row, spans in sorted(rows.items()):
+        kept = [spans[0]]
+        for start, end in spans[1:]:
+            if row != "kernel" and start - kept[-1][1] <= longest:
+                kept[-1][1] = end
+            else:
+                kept.append([start, end])
+        found += [(row, round(start, 1), round(end - start, 1)) for start, end in kept]
+    return found, round(longest, 1)
+
+
+# ---- The run.
+
+
+def table(steps: dict[str, Step]) -> tables.Table:
+    """Each step beside the first, and beside what the bus can do."""
+    limit, first = steps["limit_up"].time, steps["pageable"].time
+    rows = []
+    for step in steps.values():
+        words = [UNKNOWN] * 4
+        if step.time:
+            words[:2] = [seconds(step.time.median), f"{seconds(step.time.q1)} to {seconds(step.time.q3)}"]
+            if first and step.name in (*STEPS, *RECIPES):
+                words[2] = f"{digits(first.median / step.time.median)} ×"
+            if limit and step.name in (*STEPS, *RECIPES):
+                words[3] = f"{200 * limit.median / step.time.median:.0f} %"
+        bars = f"{len(step.bars)} bars" if step.bars else step.reason
+        rows.append(tuple(map(tables.Entry, (step.name, *words, bars))))
+    head = ("step", "time", "quartiles", "× pageable", "of the bus' limit", "")
+    return tables.Table(f"Transfers, {ELEMENTS:,} elements of float32", head, "lrrrrl", rows, [], [])
+
+
+def require_gpu() -> None:
+    if not machine.gpus():
+        print("These are transfers to an NVIDIA GPU, but this machine has none.", file=sys.stderr)
+        raise typer.Exit(1)
+    missing = [name for name in ("cupy", "torch") if not machine.installed(name)]
+    if missing:
+        print(f'Not installed: {", ".join(missing)}. pip install "cupy-cuda13x[ctk]" torch', file=sys.stderr)
+        raise typer.Exit(1)
+    free = machine.device_memory()[0][1]
+    if free < GPU_MEMORY:
+        needed = f"{GPU_MEMORY / 2**30:.0f} GiB"
+        print(f"This needs {needed} of the GPU's memory, of which {free / 2**30:.1f} GiB are free.", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def commit_here() -> str:
+    """The commit that a line belongs to; StoreError if there is none."""
+    head = commits.git(ROOT, "rev-parse", "HEAD")
+    if not head or commits.git(ROOT, "status", "--porcelain", "--", *CODE):
+        raise StoreError(f"A stored line belongs to a commit: commit your changes in {', '.join(CODE)} first.")
+    return head
+
+
+def main(
+    save: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
+    ] = None,
+):
+    """Measure the ways from host arrays to a host array."""
+    require_gpu()
+    head = ""
+    if save:
+        if not MACHINE.fullmatch(save):
+            fail(f"'{save}' is no name of a machine: use letters, digits, '_', '-' and '.', as in --save nvidia-h200.")
+        try:
+            head = commit_here()
+        except StoreError as error:
+            fail(str(error))
+    print("making arrays", file=sys.stderr)
+    work = Work()
+    steps = {step.name: step for step in measure([*ways(work), *between_gpus(work)], work)}
+    out = console()
+    out.print(text.terminal([table(steps)], out.width))
+    if save:
+        line = {
+            "machine": save,
+            "device": machine.gpus()[0].name,
+            "driver": machine.nvidia().driver,
+            "processor": machine.processor(),
+            "versions": machine.versions(("cupy", "numpy", "torch")),
+            "date": time.strftime("%Y-%m-%d"),
+            "commit": head,
+            "elements": ELEMENTS,
+            "steps": [transfers.record(step) for step in steps.values()],
+        }
+        journal.append(FILE, line)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,103 @@
+"""Lines of ``python benchmarks/transfers.py --save``: one line of benchmarks/results/transfers.jsonl per run. Those
+that came in from others are in a file of the same name in their machine's folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_cookbook.results import Origin, Timing
+from gpu_cookbook.store import door
+from gpu_cookbook.words import plain
+
+FILE, KIND = "transfers.jsonl", "transfers"
+
+Bar = tuple[str, float, float]  # what was busy, from when, and for how long, in µs
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way from host arrays to a host array, or one copy. ``time`` is None if it was not measured, for a ``reason``.
+
+    ``bars`` are those of one call, which took ``traced`` seconds under the profiler; gaps of up to ``closed`` µs are
+    not in them."""
+
+    name: str
+    time: Timing | None = None
+    reason: str = ""
+    bars: tuple[Bar, ...] = ()
+    traced: float = 0
+    closed: float = 0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One stored run and its origin."""
+
+    origin: Origin
+    device: str
+    driver: str
+    processor: str
+    versions: str
+    elements: int
+    steps: Mapping[str, Step]  # in the order in which they are shown
+
+    def seconds(self, name: str) -> float | None:
+        """The median of a step; None if it was not measured."""
+        step = self.steps.get(name)
+        return step.time.median if step and step.time else None
+
+
+def record(step: Step) -> dict[str, Any]:
+    """The step as plain data, for JSON."""
+    if not step.time:
+        return {"step": step.name, "reason": step.reason}
+    time = step.time
+    data = {"step": step.name, "time_s": time.median, "q1_s": time.q1, "q3_s": time.q3, "samples": time.count}
+    return data | ({"traced_s": step.traced, "closed_us": step.closed, "bars": step.bars} if step.bars else {})
+
+
+def kept(folder: Path) -> tuple[dict[str, Kept], list[str]]:
+    """{machine: its last line} in FILE and in those of the machines, and what is wrong with each line that cannot be
+    used. Of a machine that is in both, the newest counts."""
+    found: dict[str, Kept] = {}
+    complaints = []
+    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
+    for path, machine_name in (places | {folder / FILE: None}).items():
+        lines, faults = door.read_lines(path, KIND)
+        complaints += faults
+        for number, line in lines:
+            try:
+                one = _kept(line)
+                if machine_name not in (None, one.origin.machine):
+                    raise ValueError(f"belongs to {one.origin.machine}, not to {plain(machine_name)}")
+            except ValueError as error:
+                complaints.append(f"{door.shown(path)}, line {number}: {error}")
+                continue
+            before = found.get(one.origin.machine)
+            if before is None or before.origin.date <= one.origin.date:
+                found[one.origin.machine] = one
+    return found, complaints
+
+
+def _kept(line: Mapping[str, Any]) -> Kept:
+    """ValueError if a step makes no sense."""
+    steps = {data["step"]: _step(data) for data in line["steps"]}
+    if len(steps) < len(line["steps"]):
+        raise ValueError("has a step twice")
+    origin = Origin(line["machine"], line["commit"], "", line["date"])
+    return Kept(origin, line["device"], line["driver"], line["processor"], line["versions"], line["elements"], steps)
+
+
+def _step(data: Mapping[str, Any]) -> Step:
+    name = data["step"]
+    if "reason" in data:
+        return Step(name, reason=data["reason"])
+    time = Timing(data["time_s"], data["q1_s"], data["q3_s"], data["samples"])
+    if not data["q1_s"] <= time.median <= data["q3_s"]:
+        raise ValueError(f"the quartiles of {name} do not enclose its median")
+    bars = tuple((row, start, duration) for row, start, duration in data.get("bars", ()))
+    traced = data.get("traced_s", 0)
+    if any(start + duration > 1e6 * traced + 1 for _, start, duration in bars):
+        raise ValueError(f"a bar of {name} ends after its call")
+    return Step(name, time, "", bars, traced, data.get("closed_us", 0))

@@ -1,0 +1,3 @@
+from cupy import empty_pinned
+
+__all__ = ["empty_pinned"]
