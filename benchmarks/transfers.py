@@ -8,8 +8,8 @@ every result is compared with NumPy's. A copy between two GPUs is measured where
 When all times are taken, one more call of each is recorded: PyTorch's profiler (Kineto, on CUPTI) sees every copy and
 kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see NumPy's copies on the
 host: np.copyto is replaced for this one call by a function that looks at time.time_ns(), the clock to which Kineto
-converts its own times. The call stands in a span of the profiler, whose start is the zero of all bars. That it lies
-between two looks at time.time_ns(), to a fraction of a millisecond, shows that the clocks agree.
+converts its own times. That a span of the profiler around the call begins between two looks at time.time_ns(), to a
+fraction of a millisecond, shows that the clocks agree. The zero of all bars is the second look.
 
 ``--save NAME`` appends a line for a machine of that name to results/transfers.jsonl.
 """
@@ -51,7 +51,8 @@ CODE = ("benchmarks/transfers.py", "docs/transfers", "recipes", "kernels", "gpu_
 ELEMENTS = 2**28
 ROUNDS, CALLS = 5, 3  # as many turns, and so many calls in each
 GPU_MEMORY = 16 * 2**30  # bytes: the arrays of all steps together, and room for CuPy's pool
-MOST_BARS = 300
+MOST_BARS = {"host": 150, "wait": 100}  # of all rows of a kind; of all others together:
+MOST_OTHERS = 200
 MARK = "the call"
 APART = 300  # µs: what the clocks of the profiler and of the host may differ by
 
@@ -136,7 +137,13 @@ def ways(work: Work) -> Iterator[Way | Step]:
         except Exception as error:  # a framework may raise anything
             yield Step(name, reason=reason(error))
     kinds: dict[str, Arrays] = {ORDINARY: tuple(np.empty(ELEMENTS, np.float32) for _ in range(3))}
-    kinds[PAGE_LOCKED] = tuple(modules[PAGE_LOCKED].array(ELEMENTS) for _ in range(3))
+    made, allocations = [], []
+    for _ in range(3):
+        start = time.perf_counter()
+        made.append(modules[PAGE_LOCKED].array(ELEMENTS))
+        allocations.append(time.perf_counter() - start)
+    yield Step("allocate_page_locked", Timing.of(allocations))
+    kinds[PAGE_LOCKED] = tuple(made)
     try:
         kinds[UNIFIED] = tuple(modules[UNIFIED].array(ELEMENTS) for _ in range(3))
     except Exception as error:  # not every system has unified memory
@@ -152,7 +159,8 @@ def ways(work: Work) -> Iterator[Way | Step]:
             yield Way(name, module.multiply, kinds[STEPS[name]], module)
         else:
             yield Step(name, reason=f"no {STEPS[name]} arrays")
-    (recipe,) = catalogue.choose(["multiply"], ["cupy_transfer_tuned"])
+    workload, technique = transfers.RECIPE
+    (recipe,) = catalogue.choose([workload], [technique])
     tuned = Loader(recipe).execute()
     for name, kind in RECIPES.items():
         yield Way(name, lambda a, b, out: tuned.round_trip(a, b, out=out), kinds[kind], tuned)
@@ -165,6 +173,7 @@ def limits(arrays: Arrays, work: Work) -> Iterator[Way]:
     up, down = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
     x, y = cp.empty(ELEMENTS, np.float32), cp.empty(ELEMENTS, np.float32)
     y.set(work.product)
+    cp.cuda.get_current_stream().synchronize()  # before the two streams take what this one has written
 
     def send(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         x.set(a, up)
@@ -239,7 +248,7 @@ def timed(way: Way, work: Work) -> float:
 
 
 def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
-    """The measured steps, in the same order."""
+    """The measured steps, in the same order. A Step among them stays as it is."""
     found: dict[str, Way | Step] = {each.name: each for each in every}
     samples: dict[str, list[float]] = {name: [] for name in found}
 
@@ -323,10 +332,13 @@ def record(way: Way, step: Step, work: Work) -> Step:
         module.touch = watched.watch(own["touch"])
     try:
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            way.call(*way.arrays)  # the first launch of each kernel in a recording is slow
+            prepared(way, work)
             earliest = time.time_ns()
             with record_function(MARK):
-                latest = time.time_ns()
+                begin = time.time_ns()
                 way.call(*way.arrays)
+                end = time.time_ns()
     finally:
         for name, value in own.items():
             setattr(module, name, value)
@@ -335,25 +347,23 @@ def record(way: Way, step: Step, work: Work) -> Step:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
         trace = json.loads(path.read_text(encoding="utf-8"))
-    base = trace.get("baseTimeNanoseconds", 0)
-    bars, took, zero = bars_of(
-        trace["traceEvents"],
-        [(thread, (start - base) / 1e3, (end - start) / 1e3) for thread, start, end in watched.spans],
-    )
-    if not (earliest - base) / 1e3 - APART <= zero <= (latest - base) / 1e3 + APART:
-        raise Wrong(f"the profiler's clock says {zero + base / 1e3:,.0f} µs, the host's {earliest / 1e3:,.0f}")
-    bars, closed = merged(bars)
-    return replace(step, bars=tuple(bars), traced=took / 1e6, closed=closed)
+    events, base = trace["traceEvents"], trace.get("baseTimeNanoseconds", 0)
+    (call,) = (each for each in events if each.get("name") == MARK and each.get("cat") == "user_annotation")
+    if not earliest - 1e3 * APART <= base + 1e3 * call["ts"] <= begin + 1e3 * APART:
+        raise Wrong(f"the profiler's clock is {(base + 1e3 * call['ts'] - begin) / 1e3:,.0f} µs from the host's")
+    spans = [(thread, (start - begin) / 1e3, (end - start) / 1e3) for thread, start, end in watched.spans]
+    took = (end - begin) / 1e3
+    bars = bars_of(events, spans, (begin - base) / 1e3, took)
+    drawn, closed = fewer(bars)
+    return replace(step, bars=tuple(drawn), traced=took / 1e6, closed=closed, busy=busy(bars))
 
 
 def bars_of(
-    events: list[dict[str, Any]], spans: Iterable[tuple[tuple[int, ...], float, float]]
-) -> tuple[list[Bar], float, float]:
-    """The bars of a trace and of copies on the host, in µs from the start of the call, how long the call took, and when
-    it began. ``spans``: (aliases of the thread, start, duration), with the trace's zero."""
-    (call,) = (each for each in events if each.get("name") == MARK and each.get("cat") == "user_annotation")
-    zero, took = float(call["ts"]), float(call["dur"])
-    numbers = dict.fromkeys((*aliases(), call["tid"]), 1)
+    events: list[dict[str, Any]], spans: Iterable[tuple[tuple[int, ...], float, float]], zero: float, took: float
+) -> list[Bar]:
+    """The bars of a trace and of copies on the host, in µs from the start of the call. ``spans``: (aliases of the
+    thread, start, duration); ``zero``: the start in the trace's µs; ``took``: how long the call took."""
+    numbers = dict.fromkeys(aliases(), 1)
     bars = []
 
     def thread(*known: int) -> int:
@@ -361,8 +371,15 @@ def bars_of(
         numbers.update(dict.fromkeys(known, number))
         return number
 
+    def add(row: str, known: tuple[int, ...], start: float, duration: float) -> None:
+        """A bar, if it is of this call, and not of the one before it or of the profiler. The clocks of the host and the
+        GPU agree to some µs only: it may seem to begin before the call, or to end after it."""
+        first, last = max(0.0, start), min(took, start + duration)
+        if first < last:
+            bars.append((f"{row} {thread(*known)}" if known else row, first, last - first))
+
     for known, start, duration in spans:
-        bars.append((f"host {thread(*known)}", start - zero, duration))
+        add("host", known, start, duration)
     for each in events:
         kind, name = each.get("cat"), str(each.get("name"))
         if kind == "gpu_memcpy":
@@ -370,13 +387,11 @@ def bars_of(
         elif kind == "kernel":
             row = "kernel"
         elif kind in ("cuda_runtime", "cuda_driver"):
-            row = f"{'wait' if 'Synchronize' in name else 'host'} {thread(each['tid'])}"
+            row = "wait" if "Synchronize" in name else "host"
         else:
             continue
-        bars.append((row, float(each["ts"]) - zero, float(each["dur"])))
-    # The clocks of the host and the GPU agree to some µs: a bar may seem to begin before the call, or to end after it.
-    inside = ((row, max(0.0, start), min(took, start + duration)) for row, start, duration in bars)
-    return [(row, start, end - start) for row, start, end in inside if end > start], took, zero
+        add(row, (each["tid"],) if row in ("host", "wait") else (), float(each["ts"]) - zero, float(each["dur"]))
+    return bars
 
 
 def aliases() -> tuple[int, ...]:
@@ -387,30 +402,54 @@ def aliases() -> tuple[int, ...]:
     return threading.get_native_id(), ident, low, low - 2**32, 2**32 - low
 
 
-def merged(bars: Iterable[Bar], most: int = MOST_BARS) -> tuple[list[Bar], float]:
-    """At most so many bars, rounded to a tenth of a µs, and the longest gap that was closed for that. The shortest gaps
-    are closed first. Those between kernels stay: most of the time there is none."""
-    rows: dict[str, list[list[float]]] = {}
-    for row, start, duration in sorted(bars, key=lambda bar: bar[1]):
-        spans = rows.setdefault(row, [])
-        if spans and start <= spans[-1][1]:
-            spans[-1][1] = max(spans[-1][1], start + duration)
+def joined(bars: Iterable[Bar], gap: float = 0.0) -> list[tuple[float, float]]:
+    """(start, end) of the bars of one row, in order, after all gaps of up to this length were closed."""
+    found: list[tuple[float, float]] = []
+    for _, start, duration in sorted(bars, key=lambda bar: bar[1]):
+        end = start + duration
+        if found and start - found[-1][1] <= gap:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
         else:
-            spans.append([start, start + duration])
-    gaps = sorted(
-        after[0] - before[1] for row, spans in rows.items() if row != "kernel" for before, after in pairwise(spans)
-    )
-    excess = sum(map(len, rows.values())) - most
-    longest = gaps[min(excess, len(gaps)) - 1] if excess > 0 and gaps else 0.0
+            found.append((start, end))
+    return found
+
+
+def kind_of(bar: Bar) -> str:
+    return bar[0].partition(" ")[0]
+
+
+def busy(bars: Iterable[Bar]) -> dict[str, float]:
+    """For how many µs at least one bar of each kind was there."""
+    return {
+        kind: round(sum(end - start for start, end in joined(those)), 1)
+        for kind, those in groups(bars, kind_of).items()
+    }
+
+
+def groups(bars: Iterable[Bar], key: Callable[[Bar], str]) -> dict[str, list[Bar]]:
+    found: dict[str, list[Bar]] = {}
+    for bar in bars:
+        found.setdefault(key(bar), []).append(bar)
+    return dict(sorted(found.items()))
+
+
+def fewer(bars: Iterable[Bar]) -> tuple[list[Bar], float]:
+    """Not too many bars, rounded to a tenth of a µs, and the longest gap that was closed for that. The shortest gaps
+    are closed first. Those between kernels stay: most of the time there is none."""
     found: list[Bar] = []
-    for row, spans in sorted(rows.items()):
-        kept = [spans[0]]
-        for start, end in spans[1:]:
-            if row != "kernel" and start - kept[-1][1] <= longest:
-                kept[-1][1] = end
-            else:
-                kept.append([start, end])
-        found += [(row, round(start, 1), round(end - start, 1)) for start, end in kept]
+    longest = 0.0
+    for kind, those in groups(bars, lambda bar: kind_of(bar) if kind_of(bar) in MOST_BARS else "").items():
+        rows = groups(those, lambda bar: bar[0])
+        spans = {row: joined(each) for row, each in rows.items()}
+        gaps = sorted(
+            after[0] - before[1] for row, each in spans.items() if row != "kernel" for before, after in pairwise(each)
+        )
+        excess = sum(map(len, spans.values())) - MOST_BARS.get(kind, MOST_OTHERS)
+        gap = gaps[min(excess, len(gaps)) - 1] if excess > 0 and gaps else 0.0
+        longest = max(longest, gap)
+        for row, each in rows.items():
+            for start, end in joined(each, 0.0 if row == "kernel" else gap):
+                found.append((row, round(start, 1), round(end - start, 1)))
     return found, round(longest, 1)
 
 

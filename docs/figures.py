@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see
-stored.named, stored.best and stored.scaled_rows."""
+{spread}, {best}, {moved}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see
+stored.named, stored.best, stored.scaled_rows and stored.moved."""
 
 import stored
 from docutils import nodes
@@ -95,6 +95,17 @@ class Best(Figure):
         return found
 
 
+class Moved(Figure):
+    """A time, a share, a rate or a ratio of the ways from host to host."""
+
+    def figure(self, *parts):
+        found = [stored.moved(part) for part in parts]
+        if None in found:
+            return [nodes.Text("(not measured yet)")]
+        text = found[0].text if len(found) == 1 else f"{digits(found[0].value / found[1].value)} ×"
+        return [self.link(text, "transfers", "#the-ladder", found)]
+
+
 class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
@@ -117,7 +128,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Machine, Recipe)
 
 
 def setup(app):

@@ -17,7 +17,7 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.render import beside, charts, history, html_page, scaling_charts, scaling_tables, tables
+from gpu_cookbook.render import beside, charts, history, html_page, scaling_charts, scaling_tables, tables, timelines
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
 from gpu_cookbook.render.html_page import Site
@@ -82,6 +82,7 @@ def write():
     panels = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
     put("generated/scaling-charts.html", charts_html(panels, ""))
     put("generated/first.html", first_chart())
+    write_transfers()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
     for folder in ("recipes", "machines", "history", "generated"):
         for path in (HERE / folder).rglob("*.*"):
@@ -305,6 +306,42 @@ def costs_of(workload: str) -> list[str]:
     name = f"generated/{workload}.html"
     put(name, charts_html([charts.by_size(results), charts.costs(results)], "../"))
     return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
+
+
+# ---- The ways from host to host.
+
+
+def write_transfers():
+    """What docs/transfers.md includes: the tables, and the drawings of each step."""
+    every = stored.transferred()
+    found = {name: [timelines.ladder(kept), timelines.copies(kept)] for name, kept in every.items()}
+    put(
+        "generated/transfers.md",
+        by_machine({name: "".join(table_html(each, "") for each in those) for name, those in found.items()}),
+    )
+    for step in (*timelines.WAYS, *timelines.COPIES):
+        parts = {}
+        for name, kept in every.items():
+            chart, about = timelines.timeline(kept, step), kept.steps.get(step)
+            if chart:
+                parts[name] = charts_html([chart], "")
+            elif about and about.reason:
+                parts[name] = f"<p>Not measured on {html.escape(name)}: {html.escape(about.reason)}.</p>\n"
+        put(f"generated/transfers-{step}.md", by_machine(parts))
+
+
+def by_machine(parts: dict[str, str]) -> str:
+    """HTML of one or several machines, in tabs; or that there is none."""
+    if not parts:
+        return "Not measured yet: `python benchmarks/transfers.py --save NAME` does so on a machine with a GPU.\n"
+    raw = {name: ["```{raw} html", text, "```"] for name, text in parts.items()}
+    if len(raw) == 1:
+        (lines,) = raw.values()
+        return "\n".join([*lines, ""])
+    lines = ["::::{tab-set}", ":sync-group: machine", ""]
+    for name, text in raw.items():
+        lines += [f":::{{tab-item}} {markdown(name)}", f":sync: {name}", "", *text, ":::", ""]
+    return "\n".join([*lines, "::::", ""])
 
 
 # ---- Machines.

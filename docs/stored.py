@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from sphinx.errors import SphinxError
@@ -10,10 +10,11 @@ from sphinx.util import logging
 
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
-from gpu_cookbook.render import scaling_tables
+from gpu_cookbook.render import scaling_tables, timelines
+from gpu_cookbook.render.format import digits, seconds
 from gpu_cookbook.results import Crossing, Metric, Result
 from gpu_cookbook.scaling import Row
-from gpu_cookbook.store import asv_files, commits
+from gpu_cookbook.store import asv_files, commits, transfers
 from gpu_cookbook.store import scaling as kept
 
 GPU_MACHINE, GPUS_MACHINE = "nvidia-h200", "nvidia-h200-x4"
@@ -178,6 +179,48 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
     if unknown or not found:
         raise NotStored(f"'{words}' is not among the rows of {GPUS_MACHINE}")
     return found
+
+
+@cache
+def transferred() -> dict[str, transfers.Kept]:
+    """{machine: its newest run of benchmarks/transfers.py}, GPU_MACHINE first."""
+    found, complaints = transfers.kept(asv_files.Store().folder)
+    complain(complaints)
+    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A number of one run, and how it is written."""
+
+    value: float
+    text: str
+    origin: typed.Origin
+    stale: bool
+
+
+def moved(words: str) -> Moved | None:
+    """What "STEP [share | rate | ROW]" names: the step's time, its share of the limit, a copy's rate, or how long a row
+    of its drawing was busy. The step may be "limit". Of GPU_MACHINE, or of the first machine where it was measured;
+    None if there is none."""
+    name, *others = words.split()
+    known = {"limit": None, timelines.ALLOCATION: None, **timelines.WAYS, **timelines.COPIES}
+    if name not in known or others not in ([], ["share"], ["rate"], *([row] for row in timelines.ROWS)):
+        raise NotStored(f"'{words}' names nothing that benchmarks/transfers.py measures")
+    for run in transferred().values():
+        step = run.steps.get(name)
+        if others == ["share"]:
+            value = timelines.share(run, name)
+        elif others == ["rate"]:
+            value = timelines.rate(run, name)
+        elif others:
+            value = timelines.busy(step, others[0]) if step else None
+        else:
+            value = timelines.limit(run) if name == "limit" else run.seconds(name)
+        if value:
+            text = {"share": f"{100 * value:.0f} %", "rate": f"{digits(value / 1e9)} GB/s"}.get(" ".join(others))
+            return Moved(value, text or seconds(value), run.origin, step is not None and step.stale)
+    return None
 
 
 def framework_key(name: str) -> str:

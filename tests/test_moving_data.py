@@ -2,19 +2,26 @@
 CUDA allows (tests/late); traces become bars, and a line of the store is read or refused. The lines here are made up."""
 
 import copy
+import functools
 import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from conftest import git
 from test_door import OBEYED, dumped, mutants
 from test_moving import run
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.store import door, transfers
+from gpu_cookbook.render import html_page, timelines
+from gpu_cookbook.store import commits, transfers
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "transfers.py"
@@ -47,7 +54,7 @@ def test_script(script, tmp_path):
 
 def late(text, tmp_path, seed, gpus=2):
     """A script's run with the late CuPy; with small pieces, so that there are many of them."""
-    for large, small in (("2**22", "2**12"), ("2**21", "2**11"), ("000_011", "0_011")):
+    for large, small in (("2**22", "2**12"), ("2**20", "2**10"), ("000_011", "0_011")):
         text = text.replace(large, small)
     path = tmp_path / "script.py"
     path.write_text(text, encoding="utf-8")
@@ -81,7 +88,8 @@ def test_one_gpu_is_enough_to_be_told_so(tmp_path):
         ("zero_copy", "    cp.cuda.get_current_stream().synchronize()\n", ""),
         ("zero_copy", "return cupyx.empty_pinned(n, np.float32)", "return np.empty(n, np.float32)"),
         ("staged", "            stream.synchronize()\n", ""),
-        ("staged", "lanes[number]", "lanes[0]"),
+        ("staged", "lanes[number]", "lanes[number % 2]"),
+        ("staged", "cupyx.empty_pinned((3, PIECE), np.float32)", "np.empty((3, PIECE), np.float32)"),
         ("registered", "            stream.synchronize()\n", "            pass\n"),
         ("registered", "        cp.cuda.runtime.hostUnregister(x.ctypes.data)\n", ""),
         ("unified", "    cp.cuda.get_current_stream().synchronize()\n", ""),
@@ -138,10 +146,12 @@ def test_bars_are_those_of_a_trace():
         event("cuda_runtime", "cudaStreamSynchronize", 7, 95, thread=main[2]),
         event("cuda_driver", "cuLaunchKernel", 8, 1, thread=5),
         event("cuda_runtime", "cudaDeviceSynchronize", 101, 5),  # the profiler's own, after the call
+        event("kernel", "cupy_multiply__float32_float32_float32", -50, 5),  # of the call before
+        event("cuda_runtime", "cudaMemcpyAsync", -60, 5, thread=77),
         {"ph": "M", "name": "process_name"},
     ]
-    bars, took, zero = benchmark.bars_of(events, [(main, 1001.5, 2), (other, 1009, 3)])
-    assert (took, zero) == (100, 1000)
+    before = (((70_002, 78), -20, 3), ((70_003, 79), 100, 3))
+    bars = benchmark.bars_of(events, [*before, (main, 1.5, 2), (other, 9, 3)], 1000, 100)
     assert sorted(bars) == [
         ("down", 35, 10),
         ("host 1", 1.5, 2),
@@ -153,17 +163,25 @@ def test_bars_are_those_of_a_trace():
         ("up", 10, 20),
         ("wait 1", 7, 93),
     ]
+    assert benchmark.busy(bars) == {"down": 10, "host": 8, "kernel": 5, "peer": 1, "up": 20, "wait": 93}
 
 
-def test_only_the_shortest_gaps_are_closed():
-    bars = [("up", start, 1.0) for start in (0, 2, 3.5, 9)] + [("kernel", start, 0.1) for start in (0, 0.2, 0.4)]
-    assert benchmark.merged(bars, 7) == (sorted(bars), 0)
-    found, closed = benchmark.merged(bars, 6)
-    assert closed == 0.5
-    assert [bar for bar in found if bar[0] == "up"] == [("up", 0, 1), ("up", 2, 2.5), ("up", 9, 1)]
-    found, closed = benchmark.merged(bars, 1)  # never a gap between kernels
-    assert closed == 4.5 and [bar[0] for bar in found] == 3 * ["kernel"] + ["up"]
-    assert benchmark.merged([("up", 0, 5), ("up", 1, 2), ("up", 4, 3)])[0] == [("up", 0, 7)]
+def test_only_the_shortest_gaps_are_closed(monkeypatch):
+    up = [("up", start, 1.0) for start in (0, 2, 3.5, 9)]
+    kernels = [("kernel", start, 0.1) for start in (0, 0.2, 0.4)]
+    host = [("host 1", 0.0, 1.0), ("host 1", 1.3, 0.7), ("host 2", 0.0, 1.0), ("host 2", 6.0, 1.0)]
+    every = [*host, *kernels, *up]
+    for most, others, left, closed in (
+        (4, 7, every, 0),
+        (4, 6, [*host, *kernels, ("up", 0, 1), ("up", 2, 2.5), ("up", 9, 1)], 0.5),
+        (3, 7, [("host 1", 0, 2), *host[2:], *kernels, *up], 0.3),
+        (4, 1, [*host, *kernels, ("up", 0, 10)], 4.5),  # never a gap between kernels
+    ):
+        monkeypatch.setattr(benchmark, "MOST_BARS", {"host": most})
+        monkeypatch.setattr(benchmark, "MOST_OTHERS", others)
+        found, gap = benchmark.fewer(reversed(every))
+        assert sorted(found) == sorted(left) and gap == closed
+    assert benchmark.fewer([("up", 0, 5), ("up", 1, 2), ("up", 4, 3)])[0] == [("up", 0, 7)]
 
 
 # ---- The store.
@@ -172,10 +190,11 @@ def test_only_the_shortest_gaps_are_closed():
 def measured(name, milliseconds, bars=()):
     time_s = milliseconds / 1e3
     step = {"step": name, "time_s": time_s, "q1_s": 0.99 * time_s, "q3_s": 1.01 * time_s, "samples": 15}
-    return step | ({"traced_s": 1.1 * time_s, "closed_us": 3.5, "bars": bars} if bars else {})
+    traced = {"traced_s": 1.1 * time_s, "closed_us": 3.5, "busy_us": {"host": 9, "up": 40_000}, "bars": bars}
+    return step | (traced if bars else {})
 
 
-def made_up(machine_name="made-up", date="2026-11-23"):
+def made_up(commit, machine_name="made-up", date="2026-11-23"):
     """A line with times that nobody measured."""
     whole = [["host 1", 5, 9], ["wait 1", 20, 49000], ["up", 30, 40000], ["kernel", 40030, 500], ["down", 41000, 9000]]
     return {
@@ -185,10 +204,11 @@ def made_up(machine_name="made-up", date="2026-11-23"):
         "processor": "A processor, 16 cores",
         "versions": "Python 3.12.3",
         "date": date,
-        "commit": "0" * 40,
+        "commit": commit,
         "elements": 2**28,
         "steps": [
             *(measured(name, 20 + number) for number, name in enumerate(("limit_up", "limit_down", "limit_both"))),
+            measured("allocate_page_locked", 350),
             measured("numpy", 300),
             measured("torch_cpu", 43),
             *(measured(name, 300 - 20 * n, whole) for n, name in enumerate((*benchmark.STEPS, *benchmark.RECIPES))),
@@ -201,65 +221,281 @@ def made_up(machine_name="made-up", date="2026-11-23"):
 def write(folder, *lines):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / transfers.FILE).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return folder
 
 
-def test_a_line_is_read_as_it_was_written(tmp_path):
-    line = made_up()
-    found, complaints = transfers.kept(write(tmp_path, made_up(date="2026-11-20"), line, made_up("other")))
+@pytest.fixture
+def results(clone):
+    return clone / "benchmarks" / "results"
+
+
+@pytest.fixture
+def line(clone):
+    """Makes a line of a commit that there is."""
+    return functools.partial(made_up, git(clone, "rev-parse", "HEAD"))
+
+
+def test_a_line_is_read_as_it_was_written(results, line):
+    write(results, line(date="2026-11-20"), line(), line("other"))
+    found, complaints = transfers.kept(results)
     assert complaints == [] and list(found) == ["made-up", "other"]
     kept = found["made-up"]
     assert kept.origin.date == "2026-11-23" and kept.elements == 2**28
-    assert [transfers.record(step) for step in kept.steps.values()] == [
-        {key: [tuple(bar) for bar in value] if key == "bars" else value for key, value in step.items()}
-        | ({"bars": tuple(map(tuple, step["bars"]))} if "bars" in step else {})
-        for step in line["steps"]
-    ]
+    written = [transfers.record(step) for step in kept.steps.values()]
+    assert json.loads(json.dumps(written)) == line()["steps"]
     assert kept.seconds("numpy") == 0.3 and kept.seconds("gpu_to_gpu") is None and kept.seconds("nosuch") is None
 
 
-def test_a_line_in_a_machine_s_own_folder_counts(tmp_path):
-    write(tmp_path, made_up("mine", "2026-11-20"))
-    write(tmp_path / "mine", made_up("mine", "2026-11-22"))
-    write(tmp_path / "yours", made_up("mine", "2026-11-24"))
-    found, (complaint,) = transfers.kept(tmp_path)
+def test_a_line_in_a_machine_s_own_folder_counts(results, line):
+    write(results, line("mine", "2026-11-20"))
+    write(results / "mine", line("mine", "2026-11-22"))
+    write(results / "yours", line("mine", "2026-11-24"))
+    found, (complaint,) = transfers.kept(results)
     assert found["mine"].origin.date == "2026-11-22"
     assert complaint.endswith("line 1: belongs to mine, not to yours")
+
+
+def test_a_step_is_stale_once_its_script_has_changed(clone, results, line):
+    script = clone / "docs" / "transfers" / "both_ways.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("PIECE = 1\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "--message=A script")
+    commit = git(clone, "rev-parse", "HEAD")
+    write(results, made_up(commit))
+    for text, stale in (("PIECE = 1  # of what?\n", set()), ("PIECE = 2\n", {"both_ways"})):
+        script.write_text(text)
+        commits.changed_since.cache_clear()
+        assert {step.name for step in transfers.kept(results)[0]["made-up"].steps.values() if step.stale} == stale
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda steps: steps[5].pop("q1_s"), '"q1_s" is a required property'),
-        (lambda steps: steps[5].update(q1_s=1.0), "the quartiles of pageable do not enclose its median"),
-        (lambda steps: steps[5].pop("traced_s"), '"traced_s" is a required property'),
-        (lambda steps: steps[5]["bars"].append(["up", 400_000, 1]), "a bar of pageable ends after its call"),
-        (lambda steps: steps[5]["bars"].append(["sideways", 1, 1]), "does not match"),
-        (lambda steps: steps[5]["bars"].append(["up", 1]), "has less than 3 items"),
+        (lambda steps: steps[6].pop("q1_s"), '"q1_s" is a required property'),
+        (lambda steps: steps[6].update(q1_s=1.0), "the quartiles of pageable do not enclose its median"),
+        (lambda steps: steps[6].pop("traced_s"), '"traced_s" is a required property'),
+        (lambda steps: steps[6]["bars"].append(["up", 400_000, 1]), "a bar of pageable ends after its call"),
+        (lambda steps: steps[6]["bars"].append(["sideways", 1, 1]), "does not match"),
+        (lambda steps: steps[6]["bars"].append(["up", 1]), "has less than 3 items"),
+        (lambda steps: steps[6]["busy_us"].update(up=400_000), "something is busy for longer than pageable takes"),
+        (lambda steps: steps[6]["busy_us"].update(sideways=1), "sideways"),
         (lambda steps: steps.append(steps[0]), "has a step twice"),
     ],
 )
-def test_what_makes_no_sense_costs_its_line(change, words, tmp_path):
-    line = copy.deepcopy(made_up())
-    change(line["steps"])
-    found, (complaint,) = transfers.kept(write(tmp_path, line, made_up("other")))
+def test_what_makes_no_sense_costs_its_line(change, words, results, line):
+    wrong = copy.deepcopy(line())
+    change(wrong["steps"])
+    write(results, wrong, line("other"))
+    found, (complaint,) = transfers.kept(results)
     assert list(found) == ["other"]
     assert f"{transfers.FILE}, line 1: " in complaint and words in complaint
 
 
-def test_a_line_that_was_changed_anywhere_costs_at_most_itself(tmp_path):
+def test_a_line_of_an_unknown_commit_is_named(results, line):
+    write(results, line() | {"commit": "1" * 40})
+    found, (complaint,) = transfers.kept(results)
+    assert not found and "belongs to a commit that this repository does not have (11111111)" in complaint
+
+
+def test_a_line_that_was_changed_anywhere_costs_at_most_itself(results, line):
     refused = 0
-    for at, value, changed in mutants(made_up(), 300):
-        (tmp_path / transfers.FILE).write_text(f"{dumped(changed)}\n{json.dumps(made_up('good'))}\n")
-        found, complaints = transfers.kept(tmp_path)
+    results.mkdir(parents=True, exist_ok=True)
+    for at, value, changed in mutants(line(), 300):
+        (results / transfers.FILE).write_text(f"{dumped(changed)}\n{json.dumps(line('good'))}\n")
+        found, complaints = transfers.kept(results)
         assert "good" in found and len(complaints) <= 1, (at, value)
         assert not any(OBEYED.search(complaint) for complaint in complaints)
         refused += len(complaints)
+        for kept in found.values():  # what is read can be shown
+            shown = "".join(map(html_page.html_of, (timelines.ladder(kept), timelines.copies(kept))))
+            assert "<script" not in shown
     assert refused > 100
 
 
-def test_what_is_stored_can_be_read():
-    found, complaints = transfers.kept(ROOT / "benchmarks" / "results")
-    assert complaints == []
-    for line in found.values():
-        assert door.fit(json.dumps({"machine": line.origin.machine}).encode(), "machine")
+# ---- What the page shows.
+
+
+@pytest.fixture
+def kept(results, line):
+    write(results, line())
+    return transfers.kept(results)[0]["made-up"]
+
+
+def test_the_page_names_the_steps_that_are_measured(kept):
+    assert {*timelines.WAYS} == {*timelines.ON_CPU, *benchmark.STEPS, *benchmark.RECIPES}
+    known = {*timelines.WAYS, *timelines.COPIES, timelines.ALLOCATION}
+    assert known == {*kept.steps}
+    drawn = [name for group in timelines.SCALES for name in group]
+    assert len(drawn) == len({*drawn}) and {*drawn} == known - {*timelines.ON_CPU, timelines.ALLOCATION} - {
+        name for name in known if name.startswith("limit_")
+    }
+    kinds = {"ordinary": "pageable", "page-locked": "page_locked", "unified": "unified"}
+    for name, kind in (benchmark.STEPS | benchmark.RECIPES).items():
+        assert kinds[timelines.WAYS[name][1]] == kind
+
+
+def test_numbers_follow_from_the_line(kept):
+    assert timelines.limit(kept) == pytest.approx(0.04)
+    assert timelines.share(kept, "both_ways") == pytest.approx(0.04 / 0.22)
+    assert timelines.rate(kept, "limit_both") == pytest.approx(2 * 2**30 / 0.022)
+    rows = {(row[0].text, row[1].text): [entry.text for entry in row[2:]] for row in timelines.ladder(kept).rows}
+    assert rows["both ways at once", "page-locked"] == ["220 ms", "1.36", "18 %", "1.36", "0.195"]
+    assert rows["NumPy, one core", "ordinary"] == ["300 ms", "1.00", "–", "1.00", "0.143"]
+    assert [row[2].text for row in timelines.copies(kept).rows] == ["53.7 GB/s", "51.1 GB/s", "97.6 GB/s"]
+
+
+def test_a_step_that_was_not_measured_says_why(kept):
+    steps = dict(kept.steps) | {"unified": transfers.Step("unified", reason="no <b>unified</b> memory")}
+    table = timelines.ladder(replace(kept, steps=steps))
+    (row,) = (row for row in table.rows if row[0].text == timelines.WAYS["unified"][0])
+    assert row[2].text == "not measured: no <b>unified</b> memory" and len(row) == len(table.head)
+    assert timelines.timeline(replace(kept, steps=steps), "unified") is None
+    del steps["pageable"], steps["limit_up"]
+    assert len(timelines.ladder(replace(kept, steps=steps)).rows) == len(table.rows) - 1
+
+
+def test_stale_and_noisy_times_are_marked(kept):
+    step = kept.steps["zero_copy"]
+    steps = dict(kept.steps) | {"zero_copy": replace(step, stale=True, time=replace(step.time, q3=1.0))}
+    table = timelines.ladder(replace(kept, steps=steps))
+    assert any(row[2].text == "†~200 ms" for row in table.rows)
+    assert ["stale" in note.text for note in table.notes] == [False, True]
+
+
+def test_a_drawing_has_every_bar_and_the_page_s_colours(kept):
+    chart = timelines.timeline(kept, "pageable")
+    drawn = ElementTree.fromstring(chart.svg)
+    strokes = [each for each in drawn.iter() if "stroke-width: 11" in each.get("style", "")]
+    assert [each.get("d").count("M") for each in strokes] == [1, 1, 1]  # the bus twice, and the kernel
+    texts = {"".join(each.itertext()).strip() for each in drawn.iter() if each.tag.endswith("text")}
+    assert {"host", "bus to the GPU", "kernel", "bus from the GPU", "40.0 ms", "9.00 µs", "ms"} <= texts
+    assert "currentColor" in chart.svg and "#010203" not in chart.svg and "<script" not in chart.svg
+    assert chart.text == (
+        "One call of 330 ms under the profiler. Busy: host 9.00 µs; bus to the GPU 40.0 ms; kernel –; bus from the GPU"
+        " –."
+    )
+    assert "Gaps of up to 3.50 µs were closed" in chart.table.notes[0].text
+    assert timelines.timeline(kept, "numpy") is None and timelines.timeline(kept, "gpu_to_gpu") is None
+
+
+def test_steps_that_are_compared_have_one_scale(kept):
+    def ticks(name):
+        drawn = ElementTree.fromstring(timelines.timeline(kept, name).svg)
+        texts = ("".join(each.itertext()).strip() for each in drawn.iter() if each.tag.endswith("text"))
+        return [text for text in texts if text.isdigit()]
+
+    assert ticks("pageable") == ticks("page_locked") != ticks("both_ways") == ticks("zero_copy")
+
+
+CONF = """
+import sys
+from pathlib import Path
+
+sys.path[:0] = [{docs!r}, {benchmarks!r}]
+import stored
+from gpu_cookbook.store import transfers
+
+runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
+assert not complaints
+stored.transferred = lambda: {{run.origin.machine: run for run in runs}}
+
+import pages
+
+pages.HERE = Path({source!r})
+pages.write_transfers()
+extensions = ["myst_parser", "sphinx_design", "figures"]
+myst_enable_extensions = ["colon_fence"]
+exclude_patterns = ["generated"]
+suppress_warnings = ["myst.xref_missing", "toc.not_readable"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machines", [[], ["nvidia-h200"], ["nvidia-h200", "nvidia-h100"]])
+def test_the_page_shows_what_is_stored(machines, tmp_path):
+    source, file = tmp_path / "docs", tmp_path / "lines"
+    shutil.copytree(ROOT / "docs" / "transfers", source / "transfers")
+    shutil.copy(ROOT / "docs" / "transfers.md", source / "index.md")
+    head = git(ROOT, "rev-parse", "HEAD")
+    file.write_text("".join(json.dumps(made_up(head, name)) + "\n" for name in machines))
+    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
+    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", source, tmp_path / "out"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    assert page.count("<svg") == len(machines) * len({*benchmark.STEPS, *benchmark.RECIPES})
+    assert ("Not measured yet" in words) == (not machines)
+    assert words.count("(not measured yet)") == 2 or not machines  # of a second GPU
+    if machines:
+        assert "It takes 220 ms, 18 % of the limit, and is 1.36 × as fast as the first step." in words
+        assert "Not measured on nvidia-h200: there is only one GPU." in words
+        assert ("sd-tab-set" in page) == (len(machines) > 1)
+
+
+def test_the_page_has_every_script_and_every_drawing():
+    page = (ROOT / "docs" / "transfers.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"^```\{literalinclude\} transfers/(\w+)\.py$", page, re.M)} == {s.stem for s in SCRIPTS}
+    steps = [*benchmark.STEPS, *benchmark.RECIPES, "gpu_to_gpu", "gpu_to_gpu_through_host"]
+    included = re.findall(r"^```\{include\} generated/transfers-(\w+)\.md$", page, re.M)
+    assert included == steps  # in the order of the benchmark
+
+
+def test_a_number_that_nobody_measures_is_an_error(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    stored = importlib.import_module("stored")
+    for words in ("nosuch", "both_ways sideways", "both_ways up down"):
+        with pytest.raises(stored.NotStored, match="names nothing that benchmarks/transfers.py measures"):
+            stored.moved(words)
+
+
+# ---- All of the benchmark, on the late CuPy.
+
+ALL = """
+import importlib.util
+import sys
+from types import SimpleNamespace
+
+sys.path[:0] = [{late!r}]
+spec = importlib.util.spec_from_file_location("transfers", {script!r})
+transfers = importlib.util.module_from_spec(spec)
+sys.modules["transfers"] = transfers
+spec.loader.exec_module(transfers)
+transfers.ELEMENTS, transfers.ROUNDS, transfers.CALLS, transfers.RECIPES = 3_000_000, 2, 2, {{}}
+transfers.warm_up = transfers.require_gpu = lambda: None
+transfers.commit_here = lambda: {commit!r}
+transfers.machine = SimpleNamespace(
+    gpus=lambda: [SimpleNamespace(name="A GPU that is made up")],
+    nvidia=lambda: SimpleNamespace(driver="1.2.3"),
+    processor=lambda: "A processor",
+    versions=lambda packages: "Python",
+)
+transfers.FILE = transfers.Path({file!r})
+{more}
+transfers.main("made-up")
+"""
+
+
+@pytest.mark.skipif(not machine.installed("torch"), reason="torch not installed")
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_run_stores_a_line_with_every_step(broken, clone, results):
+    more = "wrong = transfers.script('zero_copy')\nwrong.multiply = lambda a, b, out: None\n"
+    more += "load = transfers.script\ntransfers.script = lambda name: wrong if name == 'zero_copy' else load(name)\n"
+    values = {"late": str(LATE), "script": str(SCRIPT), "commit": git(clone, "rev-parse", "HEAD")}
+    text = ALL.format(**values, file=str(results / transfers.FILE), more=more * broken)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=os.environ | {"GPUS": "2"})
+    assert done.returncode == 0, done.stderr
+    found, complaints = transfers.kept(results)
+    steps = found["made-up"].steps
+    assert complaints == [] and {*steps} == ({*timelines.WAYS, *timelines.COPIES} - {*benchmark.RECIPES}) | {
+        timelines.ALLOCATION
+    }
+    failed = {name: step.reason for name, step in steps.items() if not step.time}
+    assert all(reason.startswith("Wrong: element 0 is nan, not ") for reason in failed.values())
+    assert {*failed} == ({"zero_copy"} if broken else set())
+    assert all(step.time.count == 4 for name, step in steps.items() if step.time and name != timelines.ALLOCATION)
+    assert {bar[0].split()[0] for bar in steps["staged"].bars} == {"host"}
+    assert 1 <= len({bar[0] for bar in steps["staged"].bars}) <= 3  # 3,000,000 elements are three pieces
+    assert "both_ways" in done.stdout and "round 2 of 2" in done.stderr

@@ -23,7 +23,7 @@ def begin(a, b, out):
         x.set(a)
         y.set(b)
         cp.multiply(x, y, out=x).get(out=out, blocking=False)
-        # x and y go back to the pool here, which hands them out again to this stream only: after the work above.
+        # x and y go back to the pool here. It hands them out again in this stream only, after the work above.
 
 
 def multiply(a, b, out):
@@ -35,7 +35,7 @@ if __name__ == "__main__":
     a, b, out = (array(5_000_011) for _ in range(3))
     a[:], b[:] = np.random.default_rng(0).standard_normal((2, a.size), np.float32)
     begin(a, b, out)
-    expected = a * b  # this thread is free: here it reads the inputs, too, but must not change them
+    expected = a * b  # this thread is free, but must not change the arrays
     stream.synchronize()
     np.testing.assert_array_equal(out, expected)
     print("one wait at the end: 5,000,011 elements, all right")

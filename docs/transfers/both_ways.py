@@ -9,7 +9,7 @@ import cupy as cp
 import cupyx
 import numpy as np
 
-PIECE = 2**22  # elements, 16 MiB: copies of this size are as fast per byte as larger ones
+PIECE = 2**22  # elements, 16 MiB
 streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
 
 
@@ -26,7 +26,7 @@ def multiply(a, b, out):
         piece = slice(start, start + PIECE)
         n = a[piece].size
         x, y = rooms[number % 2][:, :n]
-        with streams[number % 2]:  # while this stream downloads its piece, the other one uploads the next
+        with streams[number % 2]:  # while one downloads its piece, the other uploads the next
             x.set(a[piece])
             y.set(b[piece])
             cp.multiply(x, y, out=x).get(out=out[piece], blocking=False)

@@ -9,7 +9,7 @@ import cupy as cp
 import cupyx
 import numpy as np
 
-PIECE = 2**22  # elements, 16 MiB: copies of this size are as fast per byte as larger ones
+PIECE = 2**22  # elements, 16 MiB
 stream = cp.cuda.Stream(non_blocking=True)
 
 
@@ -19,13 +19,14 @@ def array(n):
 
 def multiply(a, b, out):
     with stream:
-        x, y = cp.empty((2, min(PIECE, a.size)), np.float32)  # all that the GPU has to hold
+        room = cp.empty((2, min(PIECE, a.size)), np.float32)  # all that the GPU has to hold
         for start in range(0, a.size, PIECE):
             piece = slice(start, start + PIECE)
             n = a[piece].size
-            x[:n].set(a[piece])  # the stream keeps the order: this waits until the piece before has left x
-            y[:n].set(b[piece])
-            cp.multiply(x[:n], y[:n], out=x[:n]).get(out=out[piece], blocking=False)
+            x, y = room[:, :n]
+            x.set(a[piece])  # in the stream's order: after the piece before has left x
+            y.set(b[piece])
+            cp.multiply(x, y, out=x).get(out=out[piece], blocking=False)
         stream.synchronize()
 
 

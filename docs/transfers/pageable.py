@@ -11,7 +11,7 @@ import numpy as np
 
 def multiply(a, b, out):
     x, y = cp.empty(a.shape, a.dtype), cp.empty(b.shape, b.dtype)
-    x.set(a)  # this thread waits while the driver copies a through page-locked buffers of its own
+    x.set(a)  # this thread waits while the driver copies a through buffers of its own
     y.set(b)
     cp.multiply(x, y, out=x).get(out=out)
 

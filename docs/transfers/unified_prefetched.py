@@ -42,7 +42,7 @@ def to_host(x, stream):
 
 def multiply(a, b, out):
     stream = cp.cuda.get_current_stream()
-    for x in (a, b, out):  # out as well: nobody tells the driver that its old contents will not be read
+    for x in (a, b, out):  # out as well: the driver cannot know that nobody reads its old contents
         to_device(x, stream)
     cp.multiply(on_device(a), on_device(b), out=on_device(out))
     to_host(out, stream)

@@ -19,19 +19,21 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
-from gpu_cookbook.store import door, private, runs, scaling, sent
+from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import MACHINE, Store
 from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
 
 LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
-LINES = {runs.FILE: runs.KIND, scaling.FILE: scaling.KIND, LIMITS: "limits", sent.FILE: sent.KIND}
+SHARED = {scaling.FILE: scaling.KIND, LIMITS: "limits", transfers.FILE: transfers.KIND}  # with lines of all machines
+LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory and system, from asv",
     runs.FILE: "each measurement with its conditions",
     scaling.FILE: "what gpu-cookbook scale measured",
     LIMITS: "how near the tuned recipes come to their targets",
+    transfers.FILE: "the ways from host to host",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }
 
@@ -143,8 +145,8 @@ def _files(store: Store, name: str, new_name: str) -> dict[str, bytes]:
         after = _dumped(private.without(data, own=own))
         texts[path.name] = path.read_bytes() if after == before else after
     texts[runs.FILE] = _joined(private.without(_read(source / runs.FILE, runs.KIND), own=own))
-    for file in (scaling.FILE, LIMITS):
-        lines = [*_read(store.folder / file, LINES[file]), *_read(source / file, LINES[file])]
+    for file, kind in SHARED.items():
+        lines = [*_read(store.folder / file, kind), *_read(source / file, kind)]
         mine = [line | {"machine": new_name} for line in lines if line["machine"] == name]
         unique = [line for number, line in enumerate(mine) if line not in mine[:number]]
         texts[file] = _joined(private.without(unique, own=own))

@@ -2,15 +2,17 @@
 that came in from others are in a file of the same name in their machine's folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpu_cookbook import catalogue
 from gpu_cookbook.results import Origin, Timing
-from gpu_cookbook.store import door
+from gpu_cookbook.store import commits, door
 from gpu_cookbook.words import plain
 
 FILE, KIND = "transfers.jsonl", "transfers"
+RECIPE = ("multiply", "cupy_transfer_tuned")  # the tuned one, at the end of the ladder
 
 Bar = tuple[str, float, float]  # what was busy, from when, and for how long, in µs
 
@@ -20,7 +22,7 @@ class Step:
     """One way from host arrays to a host array, or one copy. ``time`` is None if it was not measured, for a ``reason``.
 
     ``bars`` are those of one call, which took ``traced`` seconds under the profiler; gaps of up to ``closed`` µs are
-    not in them."""
+    not in them. ``busy``: for how many µs at least one of the same kind was busy, with those gaps."""
 
     name: str
     time: Timing | None = None
@@ -28,6 +30,8 @@ class Step:
     bars: tuple[Bar, ...] = ()
     traced: float = 0
     closed: float = 0
+    busy: Mapping[str, float] = field(default_factory=dict)
+    stale: bool = False  # its code has changed since
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ def record(step: Step) -> dict[str, Any]:
         return {"step": step.name, "reason": step.reason}
     time = step.time
     data = {"step": step.name, "time_s": time.median, "q1_s": time.q1, "q3_s": time.q3, "samples": time.count}
-    return data | ({"traced_s": step.traced, "closed_us": step.closed, "bars": step.bars} if step.bars else {})
+    traced = {"traced_s": step.traced, "closed_us": step.closed, "busy_us": step.busy, "bars": step.bars}
+    return data | (traced if step.bars else {})
 
 
 def kept(folder: Path) -> tuple[dict[str, Kept], list[str]]:
@@ -64,32 +69,40 @@ def kept(folder: Path) -> tuple[dict[str, Kept], list[str]]:
     complaints = []
     places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
     for path, machine_name in (places | {folder / FILE: None}).items():
-        lines, faults = door.read_lines(path, KIND)
+        runs, faults = kept_in(path, folder.parents[1], machine_name)
         complaints += faults
-        for number, line in lines:
-            try:
-                one = _kept(line)
-                if machine_name not in (None, one.origin.machine):
-                    raise ValueError(f"belongs to {one.origin.machine}, not to {plain(machine_name)}")
-            except ValueError as error:
-                complaints.append(f"{door.shown(path)}, line {number}: {error}")
-                continue
-            before = found.get(one.origin.machine)
-            if before is None or before.origin.date <= one.origin.date:
-                found[one.origin.machine] = one
+        for run in runs:
+            before = found.get(run.origin.machine)
+            if before is None or before.origin.date <= run.origin.date:
+                found[run.origin.machine] = run
     return found, complaints
 
 
-def _kept(line: Mapping[str, Any]) -> Kept:
-    """ValueError if a step makes no sense."""
-    steps = {data["step"]: _step(data) for data in line["steps"]}
+def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
+    """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
+    ``machine_name``: whose lines they must be, unless the file is shared."""
+    lines, complaints = door.read_lines(path, KIND)
+    runs = []
+    for number, line in lines:
+        try:
+            if machine_name not in (None, line["machine"]):
+                raise ValueError(f"belongs to {line['machine']}, not to {plain(machine_name or '')}")
+            runs.append(_kept(line, commits.changed_since(root, line["commit"])))
+        except (ValueError, commits.StoreError) as error:
+            complaints.append(f"{door.shown(path)}, line {number}: {error}")
+    return runs, complaints
+
+
+def _kept(line: Mapping[str, Any], changed: frozenset[str]) -> Kept:
+    """ValueError if a step makes no sense. ``changed``: the files whose code is no longer that of the line's commit."""
+    steps = {data["step"]: _step(data, changed) for data in line["steps"]}
     if len(steps) < len(line["steps"]):
         raise ValueError("has a step twice")
     origin = Origin(line["machine"], line["commit"], "", line["date"])
     return Kept(origin, line["device"], line["driver"], line["processor"], line["versions"], line["elements"], steps)
 
 
-def _step(data: Mapping[str, Any]) -> Step:
+def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
     name = data["step"]
     if "reason" in data:
         return Step(name, reason=data["reason"])
@@ -100,4 +113,14 @@ def _step(data: Mapping[str, Any]) -> Step:
     traced = data.get("traced_s", 0)
     if any(start + duration > 1e6 * traced + 1 for _, start, duration in bars):
         raise ValueError(f"a bar of {name} ends after its call")
-    return Step(name, time, "", bars, traced, data.get("closed_us", 0))
+    busy = data.get("busy_us", {})
+    if any(each > 1e6 * traced + 1 for each in busy.values()):
+        raise ValueError(f"something is busy for longer than {name} takes")
+    return Step(name, time, "", bars, traced, data.get("closed_us", 0), busy, bool(sources(name) & changed))
+
+
+def sources(name: str) -> set[str]:
+    """The files whose code a step runs, as git names them."""
+    recipe = catalogue.find(*RECIPE) if name.startswith("recipe") else None
+    script = "between_gpus" if name.startswith("gpu_to_gpu") else name
+    return commits.sources(recipe) if recipe else {f"docs/transfers/{script}.py"}

@@ -21,10 +21,10 @@ from gpu_cookbook import catalogue, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import door, private, runs, scaling, sent
+from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, default_base, machines_at
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -110,6 +110,7 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     found += _complete(shown)
     found += _scale(store, folder, base)
     found += _limits(store, folder, base)
+    found += _transfers(store, folder, base)
     # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
     known = machines_at(store.root, base) - {folder.name, source}
     others = [each for each in store.load()[0] if each.stored.machine in known]
@@ -240,8 +241,7 @@ def _private(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
         "Write the folder anew with gpu-cookbook send, which takes such texts out; or measure again under another name."
     )
     known: list[tuple[str, Any]] = list(files.items())
-    for name in (runs.FILE, scaling.FILE, LIMITS, sent.FILE):
-        kind = name.partition(".")[0]
+    for name, kind in LINES.items():
         known += [(f"{name}, line {number}", line) for number, line in door.read_lines(folder / name, kind)[0]]
     seen = set()
     for place, data in known:
@@ -592,6 +592,14 @@ def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
         yield from _commit(store, base, line["commit"], place)
 
 
+def _transfers(store: Store, folder: Path, base: str) -> Iterator[Finding]:
+    kept, complaints = transfers.kept_in(folder / transfers.FILE, store.root, folder.name)
+    for complaint in complaints:
+        yield _complaint(folder, complaint)
+    for run in kept:
+        yield from _commit(store, base, run.origin.commit, transfers.FILE)
+
+
 # ---- Machines that are alike.
 
 
@@ -702,13 +710,12 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
             what = "is stored already: this adds to its results, or replaces some"
             found.append(note(machine, what, "If it is another machine, send it under another name."))
     found += _lost(store, start, results)
-    kinds = {scaling.FILE: scaling.KIND, LIMITS: "limits"}
     for name in (name for name in results if "/" not in name):
         path = store.folder / name
-        if path.is_symlink() or name not in (*kinds, "benchmarks.json"):
+        if path.is_symlink() or name not in (*SHARED, "benchmarks.json"):
             found.append(error(name, "is not a file of results", "Remove it."))
-        elif name in kinds:
-            found += [error(name, each, "Restore the line.") for each in door.read_lines(path, kinds[name])[1]]
+        elif name in SHARED:
+            found += [error(name, each, "Restore the line.") for each in door.read_lines(path, SHARED[name])[1]]
             advice = f"git checkout {ref} -- benchmarks/results/{name}"
             found.append(note(name, "has changed, but a machine's lines belong into its own folder", advice))
         else:
