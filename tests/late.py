@@ -1,0 +1,84 @@
+"""A recipe for an NVIDIA GPU from host to host, on a device whose streams are late (late/device.py), in pieces of a few
+elements: ``python late.py PATH``. It prints "right", or what is wrong."""
+
+import importlib
+import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).with_name("late")))
+
+import numpy as np  # noqa: E402
+from device import device  # noqa: E402
+
+from gpu_cookbook import catalogue  # noqa: E402
+from gpu_cookbook.run.check import Expected, reason, round_trip, takes_out  # noqa: E402
+from gpu_cookbook.run.loader import Loader  # noqa: E402
+from gpu_cookbook.run.transfers import placed  # noqa: E402
+
+FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "PyTorch": "fake_torch"}
+# Instead of the recipe's numbers, since each thread of a kernel may be one of Python's.
+SMALLER = {"PIECE": 12, "THREADS": 4, "BLOCKS": 2}
+PIECES = 30  # at least: each of up to 12 lanes is filled again
+SEEDS = 3
+
+recipe = catalogue.read(Path(sys.argv[1]))
+workload = catalogue.workload_module(recipe.workload)
+importlib.import_module(FAKES[recipe.framework]).install()
+module = Loader(recipe).execute()
+vars(module).update((name, n) for name, n in SMALLER.items() if isinstance(vars(module).get(name), int))
+way = round_trip(module, workload)
+# In subset_mean each row of the subset is more than half a piece: every piece is one row.
+piece = SMALLER["PIECE"]
+size = (2 * PIECES + 1, 2 * piece - 3) if recipe.workload == "subset_mean" else PIECES * piece - 5
+
+
+def leave_work():
+    """Queues work of the default stream, whose memory goes back to the framework's pool while it is still in use."""
+    for _ in range(4):
+        getattr(module, recipe.workload)(*module.upload(*workload.inputs(size)))
+
+
+def fault_of(kinds, out, seed):
+    """What is wrong with a call. ``kinds``: whether each input is page-locked; ``out``: whether that is, if there is
+    one."""
+    expected = Expected(workload, workload.inputs(size, seed))
+    given = [placed(module, kind, x) for kind, x in zip(kinds, expected.inputs, strict=True)]
+    options = {}
+    if out is not None:
+        options["out"] = placed(module, out, np.full(expected.answer.shape, np.nan, given[0].dtype))
+    result = way(*given, **options)
+    if fault := expected.disagreement(result):
+        return fault
+    if device.under_way([*given, *options.values()]):
+        return "the device still reads or writes the caller's arrays"
+    for x in given:
+        x.fill(-7)
+    device.synchronize()
+    return expected.disagreement(result) and "the result changes after the call"
+
+
+def fault():
+    kinds = list(itertools.product((False, True), repeat=len(workload.inputs(size))))
+    calls = list(itertools.product(kinds, (None, False, True) if takes_out(way) else (None,)))
+    for seed, call in itertools.product(range(SEEDS), calls):
+        device.random.seed(seed)
+        words = f"page-locked: inputs {call[0]}, out {call[1]}, with seed {seed}"
+        try:
+            for number in (0, 1):  # the same buffers with other values
+                if found := fault_of(*call, 2 * seed + number):
+                    return f"{words}: {found}"
+            with ThreadPoolExecutor(2) as pool:
+                threads = list(pool.map(lambda number, call=call: fault_of(*call, number), range(8)))
+            if any(threads):
+                return f"{words}, in two threads: {next(filter(None, threads))}"
+        except Exception as error:  # a recipe may raise anything
+            return f"{words}: {reason(error)}"
+    return None
+
+
+if __name__ == "__main__":
+    sys.setswitchinterval(1e-5)  # seconds, so that threads of the host are often in between
+    leave_work()
+    print(fault() or "right")

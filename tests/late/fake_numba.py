@@ -1,0 +1,147 @@
+"""Numba's names for device.py: ``install()`` puts them where ``from numba import cuda`` finds them. Kernels run thread
+by thread, as Python."""
+
+import contextlib
+import sys
+import threading
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+from device import Event, OnDevice, Stream, device, legacy
+
+here = threading.local()  # where in its grid a thread of a kernel is
+
+
+class CudaStream(Stream):
+    def __init__(self):
+        super().__init__(True)
+
+    @contextlib.contextmanager
+    def auto_synchronize(self):
+        yield self
+        self.synchronize()
+
+
+class CudaEvent(Event):
+    def __init__(self, timing=True):
+        pass
+
+    def record(self, stream=0):
+        super().record(stream or legacy)
+
+
+class PinnedMemory:
+    def __init__(self, memory):
+        self.memory, self.__array_interface__ = memory, memory.__array_interface__
+
+
+class DeviceNDArray(OnDevice):
+    """Freeing is late, and waits for the device, so that there is no pool."""
+
+    def is_c_contiguous(self):
+        return self.a.flags.c_contiguous
+
+    def copy_to_host(self, ary=None, stream=0):
+        out = np.full(self.shape, np.nan, self.dtype) if ary is None else ary
+        if out.shape != self.shape or out.dtype != self.dtype:
+            raise ValueError("incompatible shape or dtype")
+        device.download(stream or legacy, out, self.a)
+        if not stream or ary is None:
+            device.synchronize(stream or legacy)
+        return out
+
+    def copy_to_device(self, ary, stream=0):
+        if ary.shape != self.shape or ary.dtype != self.dtype:
+            raise ValueError("incompatible shape or dtype")
+        device.upload(stream or legacy, self.a, ary)
+        if not stream:
+            device.synchronize(legacy)
+
+
+class Kernel:
+    def __init__(self, function):
+        self.function = function
+
+    def __getitem__(self, configuration):
+        grid, block, *rest = configuration
+        stream = (rest and rest[0]) or legacy
+
+        def start(*arguments):
+            given = [x.a if isinstance(x, OnDevice) else x for x in arguments]
+            touched = [x for x in given if isinstance(x, np.ndarray)]
+            device.submit(stream, lambda: self.run(int(grid), int(block), given), *touched)
+
+        return start
+
+    def run(self, grid, block, arguments):
+        together = "syncthreads" in self.function.__code__.co_names
+        for number in range(grid):
+            barrier, shared = threading.Barrier(block), {}
+
+            def thread(i, number=number, barrier=barrier, shared=shared):
+                vars(here).update(block=number, thread=i, grid=grid, size=block, barrier=barrier, shared=shared)
+                self.function(*arguments)
+
+            if together:
+                threads = [threading.Thread(target=thread, args=(i,)) for i in range(block)]
+                for each in threads:
+                    each.start()
+                for each in threads:
+                    each.join()
+            else:
+                for i in range(block):
+                    thread(i)
+
+
+class Place:
+    def __init__(self, name):
+        self.name = name
+
+    x = property(lambda self: getattr(here, self.name))
+
+
+def pinned_array(shape, dtype=np.float64, strides=None, order="C"):
+    return device.page_locked(shape, dtype, PinnedMemory)
+
+
+def to_device(host, stream=0):
+    host = np.asarray(host)
+    array = DeviceNDArray.new(host.shape, host.dtype)
+    if host.size:
+        array.copy_to_device(np.ascontiguousarray(host).reshape(host.shape), stream)
+    return array
+
+
+def from_interface(interface):
+    address, shape, dtype = interface["data"][0], interface["shape"], np.dtype(interface["typestr"])
+    return DeviceNDArray(device.at(address)[: int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape))
+
+
+def install():
+    numba, cuda = ModuleType("numba"), ModuleType("numba.cuda")
+    numba.cuda = cuda
+    gpu = SimpleNamespace(id=0)
+    vars(cuda).update(
+        jit=lambda function=None, **options: Kernel(function) if function else Kernel,
+        grid=lambda _: here.block * here.size + here.thread,
+        gridsize=lambda _: here.grid * here.size,
+        threadIdx=Place("thread"),
+        blockIdx=Place("block"),
+        gridDim=Place("grid"),
+        blockDim=Place("size"),
+        shared=SimpleNamespace(array=lambda n, dtype: here.shared.setdefault(0, np.full(n, np.nan, dtype))),
+        syncthreads=lambda: here.barrier.wait(),
+        stream=CudaStream,
+        event=CudaEvent,
+        synchronize=device.synchronize,
+        default_stream=lambda: legacy,
+        device_array=lambda shape, dtype=np.float64, **options: DeviceNDArray.new(shape, dtype),
+        to_device=to_device,
+        pinned_array=pinned_array,
+        PinnedMemory=PinnedMemory,
+        from_cuda_array_interface=from_interface,
+        get_current_device=lambda: gpu,
+        gpus=[contextlib.nullcontext(gpu)],
+        current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),
+    )
+    sys.modules |= {"numba": numba, "numba.cuda": cuda}

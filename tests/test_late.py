@@ -1,0 +1,89 @@
+"""Recipes for NVIDIA GPUs from host to host, on a device whose streams are as late as CUDA allows: what they do not
+wait for is found on any machine. late.py says how; that it finds it is proved by recipes that lack one line."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_cookbook import catalogue
+
+ROOT = Path(__file__).parents[1]
+RECIPES = [r for r in catalogue.recipes() if r.technique.endswith("_transfer_tuned") and r.runs_on == "NVIDIA GPU"]
+
+
+def late(path):
+    command = [sys.executable, Path(__file__).with_name("late.py"), path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def waits(tree):
+    """The lines that wait for a stream or take the lock, but for those of wait(), which round_trip() does not call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name != "wait":
+            for each in ast.walk(node):
+                call = each.value if isinstance(each, ast.Expr) else None
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", None) == "synchronize":
+                    yield each
+                if isinstance(each, ast.With) and getattr(each.items[0].context_expr, "id", None) == "lock":
+                    yield each
+
+
+class Without(ast.NodeTransformer):
+    def __init__(self, missing):
+        self.missing = missing
+
+    def visit(self, node):
+        node = super().generic_visit(node)
+        if node is not self.missing:
+            return node
+        if isinstance(node, ast.Expr):
+            return ast.Pass()
+        nothing = ast.withitem(ast.Name("lock_of_nobody", ast.Load()))
+        return ast.With([nothing, *node.items[1:]], node.body)
+
+
+def without(recipe, number, folder):
+    """The recipe without one of these lines, in a file of its own beside the same kernels."""
+    tree = ast.parse(recipe.path.read_text())
+    tree = Without(list(waits(tree))[number]).visit(tree)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    if "lock_of_nobody" in text:
+        text = text.replace("\nimport numpy", "\nfrom contextlib import nullcontext\nimport numpy", 1)
+        text = text.replace("with lock_of_nobody", "with nullcontext()")
+    path = folder / "recipes" / recipe.workload / recipe.path.name
+    path.parent.mkdir(parents=True)
+    (folder / "kernels").symlink_to(ROOT / "kernels")
+    path.write_text(text)
+    return path
+
+
+def named(recipe):
+    return f"{recipe.workload}-{recipe.technique}"
+
+
+def test_there_are_recipes_of_every_framework():
+    assert {r.framework for r in RECIPES} == {"CuPy", "PyCUDA", "Numba", "PyTorch"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=named)
+def test_right_however_late_the_device_is(recipe):
+    assert late(recipe.path) == "right"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "number"),
+    [
+        pytest.param(recipe, number, id=f"{named(recipe)}, line {line.lineno}")
+        for recipe in RECIPES
+        for number, line in enumerate(waits(ast.parse(recipe.path.read_text())))
+    ],
+)
+def test_wrong_without_waiting(recipe, number, tmp_path):
+    path = without(recipe, number, tmp_path)
+    assert any(late(path) != "right" for _ in range(5))  # without the lock, two threads must meet by chance
