@@ -1,5 +1,5 @@
 """A recipe for an NVIDIA GPU from host to host, on a device whose streams are late (late/device.py), in pieces of a few
-elements: ``python late.py PATH``. It prints "right", or what is wrong."""
+elements; there, it passes check_transfers() as well: ``python late.py PATH``. It prints "right", or what is wrong."""
 
 import importlib
 import itertools
@@ -14,12 +14,13 @@ from device import device  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run.check import Expected, reason, round_trip, takes_out  # noqa: E402
+from gpu_cookbook.run.device import Host  # noqa: E402
 from gpu_cookbook.run.loader import Loader  # noqa: E402
-from gpu_cookbook.run.transfers import placed  # noqa: E402
+from gpu_cookbook.run.transfers import check_transfers, placed  # noqa: E402
 
 FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "PyTorch": "fake_torch"}
 # Instead of the recipe's numbers, since each thread of a kernel may be one of Python's.
-SMALLER = {"PIECE": 12, "THREADS": 4, "BLOCKS": 2}
+SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2}
 PIECES = 30  # at least: each of up to 12 lanes is filled again
 SEEDS = 3
 
@@ -29,9 +30,13 @@ importlib.import_module(FAKES[recipe.framework]).install()
 module = Loader(recipe).execute()
 vars(module).update((name, n) for name, n in SMALLER.items() if isinstance(vars(module).get(name), int))
 way = round_trip(module, workload)
-# In subset_mean each row of the subset is more than half a piece: every piece is one row.
 piece = SMALLER["PIECE"]
-size = (2 * PIECES + 1, 2 * piece - 3) if recipe.workload == "subset_mean" else PIECES * piece - 5
+if recipe.workload == "subset_mean":  # each row of the subset is more than half a piece: every piece is one row
+    size = (2 * PIECES + 1, 2 * piece - 3)
+    workload.EDGE_SIZES, workload.MANY_PIECES = ((0, 0), (1, 1), (1, 2), (7, 41), (31, 21)), (151, 21)
+else:
+    size = PIECES * piece - 5
+    workload.EDGE_SIZES, workload.MANY_PIECES = (0, 1, 2, 13, 1_003), 8_003
 
 
 def leave_work():
@@ -75,6 +80,9 @@ def fault():
                 return f"{words}, in two threads: {next(filter(None, threads))}"
         except Exception as error:  # a recipe may raise anything
             return f"{words}: {reason(error)}"
+    for each in workload.EDGE_SIZES:
+        if found := check_transfers(module, workload, each, Host()):
+            return f"{workload.label(each)}: {found}"
     return None
 
 

@@ -70,7 +70,10 @@ def test_there_are_recipes_of_every_framework():
     assert {r.framework for r in RECIPES} == {"CuPy", "PyCUDA", "Numba", "PyTorch"}
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=named)
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(r, id=named(r), marks=[pytest.mark.slow] if r.workload != "increment" else []) for r in RECIPES],
+)
 def test_right_however_late_the_device_is(recipe):
     assert late(recipe.path) == "right"
 

@@ -142,7 +142,7 @@ class Device:
             if first <= address < first + memory.nbytes:
                 return memory[address - first :]
         for first, size in list(self.pinned.items()):
-            if first <= address < first + size:
+            if first <= address < first + max(1, size):
                 return np.ctypeslib.as_array((ctypes.c_uint8 * (first + size - address)).from_address(address))
         raise ValueError(f"an illegal memory access, at {address}")
 
