@@ -41,8 +41,14 @@ def complain(complaints: Iterable[str]) -> None:
 
 
 @cache
+def store() -> asv_files.Store:
+    """One for all pages: each asks git, in processes of its own, about the clone."""
+    return asv_files.Store()
+
+
+@cache
 def every_result() -> list[Result]:
-    found, complaints = asv_files.Store().load()
+    found, complaints = store().load()
     complain(complaints)
     return found
 
@@ -60,7 +66,7 @@ def results() -> dict[str, list[Result]]:
 @cache
 def files() -> list[str]:
     """The files from which all this was read: a page is rebuilt when one of them changes."""
-    return [str(path) for path in asv_files.Store().folder.rglob("*.json*")]
+    return [str(path) for path in store().folder.rglob("*.json*")]
 
 
 def of(machine: str, workload: str | None = None) -> list[Result]:
@@ -72,9 +78,14 @@ def past(machine: str, workload: str | None = None) -> list[Result]:
     return [each for each in every_result() if each.stored.machine == machine and workload in (None, each.workload)]
 
 
+@cache
+def web_address() -> str | None:
+    return commits.web_address(store().root)
+
+
 def commit_address(commit: str) -> str | None:
     """The page of a commit, if the clone's remote is an address that has one."""
-    base = commits.web_address(asv_files.Store().root)
+    base = web_address()
     return f"{base}/commit/{commit}" if base else None
 
 
@@ -82,7 +93,7 @@ def recipe_changed(before: Result, after: Result) -> bool:
     """Whether the code of the recipe, of its workload or of its kernels is not the same at the two commits. Of a recipe
     that was removed, nothing is known."""
     recipe = catalogue.find(after.workload, after.technique)
-    changed = commits.changed_since(asv_files.Store().root, before.stored.commit, after.stored.commit)
+    changed = commits.changed_since(store().root, before.stored.commit, after.stored.commit)
     return recipe is not None and bool(changed & commits.sources(recipe))
 
 
@@ -137,22 +148,22 @@ def best(workload: str, lane: str, size: int) -> list[Result]:
 @cache
 def scaled() -> list[Row]:
     """The rows of GPUS_MACHINE."""
-    rows, complaints = kept.kept_of(asv_files.Store().folder, GPUS_MACHINE)
+    rows, complaints = kept.kept_of(store().folder, GPUS_MACHINE)
     complain(complaints)
     return rows
 
 
 def scaled_of(machine: str) -> list[Row]:
     """The rows of any machine; none if it has none. scaled() complains about lines that cannot be used."""
-    runs, _ = kept.kept(asv_files.Store().folder)
+    runs, _ = kept.kept(store().folder)
     here = any(run.origin.machine == machine for run in runs)
-    return kept.kept_of(asv_files.Store().folder, machine)[0] if here else []
+    return kept.kept_of(store().folder, machine)[0] if here else []
 
 
 @cache
 def scaled_runs() -> list[kept.Kept]:
     """The stored runs of GPUS_MACHINE, the newest last."""
-    runs, _ = kept.kept(asv_files.Store().folder)
+    runs, _ = kept.kept(store().folder)
     return [run for run in runs if run.origin.machine == GPUS_MACHINE]
 
 
