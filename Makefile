@@ -19,8 +19,10 @@ endif
 BIN := $(VENV)/bin
 
 # Two files at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one test:
-# they look at how much of its memory is free and who uses it.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
+# they look at how much of its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while
+# after each product, on cores that other tests need: here they sleep at once.
+PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
+	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
 
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 
