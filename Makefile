@@ -18,11 +18,12 @@ export GPU_COOKBOOK_ENVIRONMENT := $(ENVIRONMENT)
 endif
 BIN := $(VENV)/bin
 
-# Two files at a time: most tests start processes that import a framework, on one core. Where there is a GPU, one test:
-# they look at how much of its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while
-# after each product, on cores that other tests need: here they sleep at once.
+# Three files at a time, which keep two cores busy: most tests start processes that import a framework, on one core, and
+# some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much of
+# its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while after each product, on
+# cores that other tests need: here they sleep at once.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
-	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,2) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,3) --dist loadfile
 
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 
@@ -68,7 +69,7 @@ test: $(VENV)/installed-test lint
 	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/installed-test
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --durations=25 --durations-min=5
 
 test-all: test
 	@$(MAKE) --no-print-directory test-slow
