@@ -19,7 +19,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import nbformat
 import pytest
 from cloning import require_clone
-from conftest import HANG, git, in_browser
+from conftest import HANG, MADE_UP, git, in_browser
 
 from gpu_cookbook import catalogue, show
 from gpu_cookbook.render.format import digits
@@ -231,6 +231,8 @@ def clone(tmp_path_factory):
     asv = python.with_name("asv")
     asv.write_text(f"#!{python}\nfrom asv.main import main\n\nmain()\n", encoding="utf-8")
     asv.chmod(0o755)
+    # compare checks and probes in tests/test_cli.py, and under asv here: not again for each of the pages' comparisons.
+    python.with_name("gpu-cookbook").write_text(f"#!{python}\n{MADE_UP}")
     return folder
 
 
