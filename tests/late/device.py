@@ -198,7 +198,8 @@ class OnDevice:
         return len(self.a)
 
     def __getitem__(self, index):
-        return type(self)(self.a[index], self.memory)
+        index = index if isinstance(index, tuple) else (index,)
+        return type(self)(self.a[*index, ...], self.memory)  # a view, also of one element
 
     def reshape(self, *shape):
         return type(self)(self.a.reshape(*shape), self.memory)

@@ -82,10 +82,12 @@ def _binary(function):
 add, multiply = _binary(np.add), _binary(np.multiply)
 
 
-def asarray(host):
+def asarray(host, blocking=False):
     host = np.asarray(host)
     array = ndarray.pooled(host.shape, host.dtype)
     array.set(host)
+    if blocking:
+        current_stream().synchronize()
     return array
 
 
@@ -124,15 +126,22 @@ def _memcpy_async(target, source, count, kind, stream):
     device.submit(stream, lambda: np.copyto(to, of), to, of)
 
 
+def _over(shape, dtype, memory):
+    """An array over page-locked memory."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return ndarray(device.at(memory)[:count].view(dtype).reshape(shape))
+
+
 def _attributes(address):
     pinned = any(first <= address < first + size for first, size in list(device.pinned.items()))
-    return SimpleNamespace(type=1 if pinned else 0)
+    return SimpleNamespace(type=1 if pinned else 0, devicePointer=address)
 
 
 def install():
     cupy, cupyx = ModuleType("cupy"), ModuleType("cupyx")
-    for each in (ndarray, add, multiply, asarray, empty, asnumpy, RawModule):
+    for each in (add, multiply, asarray, empty, asnumpy, RawModule):
         setattr(cupy, each.__name__ if each not in (add, multiply) else "add" if each is add else "multiply", each)
+    cupy.ndarray = _over
     cupy.nan, cupy.float32, cupy.float64 = np.nan, np.float32, np.float64
     cupy.array = lambda x: asarray(np.asarray(x))
     cupy.zeros = lambda shape, dtype=np.float64: asarray(np.zeros(shape, dtype))
@@ -152,6 +161,8 @@ def install():
         Stream=CupyStream,
         Event=lambda *_, **__: Event(),
         Device=Gpu,
+        UnownedMemory=lambda address, size, owner, device_id=-1: address,
+        MemoryPointer=lambda address, offset: address + offset,
         get_current_stream=current_stream,
         runtime=SimpleNamespace(
             pointerGetAttributes=_attributes,

@@ -140,6 +140,7 @@ def install():
         pinned_array=pinned_array,
         PinnedMemory=PinnedMemory,
         from_cuda_array_interface=from_interface,
+        as_cuda_array=lambda x, sync=True: from_interface(x.__cuda_array_interface__),
         get_current_device=lambda: gpu,
         gpus=[contextlib.nullcontext(gpu)],
         current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),

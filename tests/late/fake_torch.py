@@ -10,6 +10,7 @@ from device import Event, OnDevice, Stream, current_stream, device, legacy, usin
 class CudaStream(Stream):
     def __init__(self, device=None, priority=0):
         super().__init__(False)
+        self.device = device
 
     def wait_event(self, event):
         event.wait(self)
