@@ -33,7 +33,7 @@ import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console, fail
-from gpu_cookbook.render import tables, text
+from gpu_cookbook.render import tables, text, timelines
 from gpu_cookbook.render.format import UNKNOWN, digits, seconds
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
@@ -276,6 +276,9 @@ def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
     for name in names:
         if isinstance(found[name], Way):
             step = Step(name, Timing.of(samples[name]))
+            if name not in timelines.DRAWN:
+                yield step
+                continue
             print(f"recording {name}", file=sys.stderr)
             recorded: list[Step] = []
             attempt(name, lambda way, step=step, into=recorded: into.append(record(way, step, work)))

@@ -319,7 +319,7 @@ def write_transfers():
         "generated/transfers.md",
         by_machine({name: "".join(table_html(each, "") for each in those) for name, those in found.items()}),
     )
-    for step in (*timelines.WAYS, *timelines.COPIES):
+    for step in timelines.DRAWN:
         parts = {}
         for name, kept in every.items():
             chart, about = timelines.timeline(kept, step), kept.steps.get(step)

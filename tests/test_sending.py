@@ -21,7 +21,7 @@ from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.verdict import Shown
 from gpu_cookbook.results import FirstResult, Metric, Timing
-from gpu_cookbook.store import asv_files, commits, door, private, runs, scaling, sending, sent, verifying
+from gpu_cookbook.store import asv_files, commits, door, private, runs, scaling, sending, sent, transfers, verifying
 
 ROOT = Path(__file__).parents[1]
 MACHINE = "nvidia-rtx-4090"
@@ -247,20 +247,45 @@ def test_a_folder_of_somebody_else_is_not_replaced(clone, folder):
     assert (folder / "thesis.tex").exists()
 
 
-def test_rows_of_scale_and_limits_go_along_and_are_shown_from_there(clone, folder):
+def test_rows_of_scale_limits_and_transfers_go_along_and_are_shown_from_there(clone, folder):
     results = clone / "benchmarks/results"
     keep(results, "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
     keep(results, "other", [row(workers=3)], git(clone, "rev-parse", "HEAD"))
     limits = {"device": "d", "driver": "1", "date": "2026-11-21", "commit": git(clone, "rev-parse", "HEAD"), "rows": []}
     (results / "limits.jsonl").write_text("".join(json.dumps(limits | {"machine": m}) + "\n" for m in ("mine", "o")))
+    steps = [{"step": "pageable", "time_s": 0.3, "q1_s": 0.29, "q3_s": 0.31, "samples": 15}]
+    moved = limits | {"processor": "p", "versions": "Python 3.12.3", "elements": 2**28, "steps": steps}
+    del moved["rows"]
+    (results / transfers.FILE).write_text("".join(json.dumps(moved | {"machine": m}) + "\n" for m in ("mine", "o")))
     made = prepare(clone)
     assert errors(made) == []
     assert [line["machine"] for _, line in door.read_lines(made / "limits.jsonl", "limits")[0]] == [MACHINE]
     (results / scaling.FILE).unlink()
+    (results / transfers.FILE).unlink()
     shutil.copytree(made, results / MACHINE)
     rows, complaints = scaling.kept_of(results, MACHINE)
     assert {each.workers for each in rows} == {1, 2} and complaints == []
     assert {each.origin.contributor for each in rows} == {"Ada"}
+    runs_of, complaints = transfers.kept(results)
+    assert runs_of[MACHINE].seconds("pageable") == 0.3 and complaints == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"machine": "another"}, "transfers.jsonl, line 1: belongs to another, not to"),
+        ({"elements": 0}, "transfers.jsonl, line 1: ['elements']"),
+        ({"commit": "1" * 40}, "transfers.jsonl, line 1: belongs to a commit that this repository does not have"),
+        ({"processor": "at /home/ada/cpu"}, "transfers.jsonl, line 1: has "),
+    ],
+)
+def test_a_line_of_transfers_that_cannot_be_used_is_an_error(change, words, clone, folder):
+    line = {"machine": MACHINE, "device": "d", "driver": "1", "date": "2026-11-21", "processor": "p", "elements": 1}
+    line |= {"versions": "Python", "commit": git(clone, "rev-parse", "HEAD"), "steps": [{"step": "x", "reason": "y"}]}
+    (folder / transfers.FILE).write_text(json.dumps(line) + "\n")
+    assert errors(folder) == []
+    (folder / transfers.FILE).write_text(json.dumps(line | change) + "\n")
+    assert any(each.startswith(words) for each in errors(folder)), errors(folder)
 
 
 def test_lines_that_are_in_both_places_count_once(clone, folder):
@@ -529,7 +554,9 @@ def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, 
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"1" * 5_000, b"null", b"NaN", b"[NaN, 1e999]"])
-@pytest.mark.parametrize("name", ["machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "12345678-x.json"])
+@pytest.mark.parametrize(
+    "name", ["machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "transfers.jsonl", "12345678-x.json"]
+)
 def test_any_content_of_any_file_is_an_error_in_words(folder, name, content):
     (folder / name).write_bytes(content or b"\x00")
     assert any(each.startswith(name) for each in errors(folder)), errors(folder)

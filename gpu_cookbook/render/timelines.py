@@ -8,7 +8,8 @@ from gpu_cookbook.render import format
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN, digits, seconds
 from gpu_cookbook.render.svg import COLOURS, INK
-from gpu_cookbook.render.tables import Entry, Table, legend
+from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.results import NOISY
 from gpu_cookbook.store.transfers import RECIPE, Bar, Kept, Step
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
@@ -42,11 +43,12 @@ COPIES = {  # of one array: what it is, and how many arrays move
 }
 ALLOCATION = "allocate_page_locked"  # of one array
 SCALES = (  # steps that are drawn on the same scale
-    ("pageable", "page_locked"),
+    ("pageable", "page_locked", "registered"),
     ("asynchronous", "in_pieces", "both_ways", "zero_copy", "staged", "recipe_page_locked", "recipe"),
-    ("registered", "unified", "unified_prefetched"),
+    ("unified", "unified_prefetched"),
     ("gpu_to_gpu", "gpu_to_gpu_through_host"),
 )
+DRAWN = [name for group in SCALES for name in group]
 ROWS = {  # of a drawing, from top to bottom: what is busy, and its colour
     "host": ("host", INK),
     "up": ("bus to the GPU", COLOURS[0]),
@@ -57,7 +59,7 @@ ROWS = {  # of a drawing, from top to bottom: what is busy, and its colour
 ALWAYS = ("host", "up", "kernel", "down")
 THICK = 11  # points: the height of a bar
 APART = 17  # points from row to row
-HAIR = 1 / 700  # of the scale: no bar is drawn shorter
+HAIR = 1 / 1000  # of the scale: no bar is drawn shorter
 
 
 # ---- Numbers.
@@ -104,15 +106,14 @@ def ladder(kept: Kept) -> Table:
         step = kept.steps.get(name)
         if step is None:
             continue
-        mark = format.STALE * step.stale
         entry = Entry(what, recipe=RECIPE if name.startswith("recipe") else None)
         if not step.time:
             cells = [Entry(f"not measured: {step.reason}"), *[Entry(UNKNOWN)] * 4]
         else:
-            noisy = format.NOISE * step.time.noisy
+            marks = format.STALE * step.stale + format.NOISE * step.time.noisy
             part = None if name in ON_CPU else share(kept, name)
             cells = [
-                Entry(mark + noisy + seconds(step.time.median)),
+                Entry(marks + seconds(step.time.median)),
                 *(Entry(_times(kept.seconds(other), step.time.median)) for other in ("pageable", *ON_CPU)),
             ]
             cells.insert(2, Entry(f"{100 * part:.0f} %" if part else UNKNOWN))
@@ -120,11 +121,14 @@ def ladder(kept: Kept) -> Table:
         records.append({"step": name, "arrays": arrays, "time_s": kept.seconds(name)})
     head = ("way", "host arrays", "time", "× first", "of the limit", "× NumPy", "× PyTorch")
     title = f"{kept.elements:,} products of float32, from host to host: {source(kept)}"
-    notes = [Entry(f"{format.NOISE} {legend((format.NOISE,)).partition(' ')[2]}", "note")] * any(
-        step.time is not None and step.time.noisy for step in kept.steps.values()
-    )
-    notes += [Entry(legend((format.STALE,)), "note")] * any(step.stale for step in kept.steps.values())
-    return Table(title, head, "llrrrrr", rows, notes, records)
+    spread = f"{format.NOISE} The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median."
+    changed = f"{format.STALE} The script or the recipe has changed since it was measured."
+    notes = {
+        spread: any(step.time is not None and step.time.noisy for step in kept.steps.values()),
+        changed: any(step.stale for step in kept.steps.values()),
+    }
+    shown = [Entry(note, "note") for note, there in notes.items() if there]
+    return Table(title, head, "llrrrrr", rows, shown, records)
 
 
 def _times(other: float | None, took: float) -> str:
