@@ -51,7 +51,7 @@ CODE = ("benchmarks/transfers.py", "docs/transfers", "recipes", "kernels", "gpu_
 ELEMENTS = 2**28
 ROUNDS, CALLS = 5, 3  # as many turns, and so many calls in each
 GPU_MEMORY = 16 * 2**30  # bytes: the arrays of all steps together, and room for CuPy's pool
-MOST_BARS = {"host": 150, "wait": 100}  # of all rows of a kind; of all others together:
+MOST_BARS = {"host": 300, "wait": 100}  # of all rows of a kind; of all others together:
 MOST_OTHERS = 200
 MARK = "the call"
 APART = 300  # µs: what the clocks of the profiler and of the host may differ by
@@ -438,7 +438,11 @@ def groups(bars: Iterable[Bar], key: Callable[[Bar], str]) -> dict[str, list[Bar
 
 def fewer(bars: Iterable[Bar]) -> tuple[list[Bar], float]:
     """Not too many bars, rounded to a tenth of a µs, and the longest gap that was closed for that. The shortest gaps
-    are closed first. Those between kernels stay: most of the time there is none."""
+    are closed first. Those between kernels stay: most of the time there is none. Of several threads only the work is
+    left: they wait between it."""
+    bars = list(bars)
+    if len({row for row, *_ in bars if row.startswith("host")}) > 1:
+        bars = [bar for bar in bars if kind_of(bar) != "wait"]
     found: list[Bar] = []
     longest = 0.0
     for kind, those in groups(bars, lambda bar: kind_of(bar) if kind_of(bar) in MOST_BARS else "").items():

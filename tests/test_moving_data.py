@@ -185,6 +185,13 @@ def test_only_the_shortest_gaps_are_closed(monkeypatch):
     assert benchmark.fewer([("up", 0, 5), ("up", 1, 2), ("up", 4, 3)])[0] == [("up", 0, 7)]
 
 
+def test_of_several_threads_only_the_work_is_left():
+    one = [("host 1", 0, 1), ("wait 1", 1, 8), ("kernel", 2, 5)]
+    assert sorted(benchmark.fewer(one)[0]) == sorted(one)
+    two = [("host 2", 1, 1), *one]
+    assert sorted(benchmark.fewer(two)[0]) == [("host 1", 0, 1), ("host 2", 1, 1), ("kernel", 2, 5)]
+
+
 # ---- The store.
 
 
