@@ -84,7 +84,7 @@ class Run:
             process = at_work(self.family(), words)
             if process:
                 return process
-            time.sleep(0.02)
+            time.sleep(0.1)  # a look at all processes takes 10 ms of a core, which what is waited for needs
         raise AssertionError(f"no '{words}' was seen at work: {self.popen.communicate()}")
 
     def end(self, code=0):
