@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).with_name("late")))
 
 import numpy as np  # noqa: E402
-from device import device  # noqa: E402
+from device import Failed, device  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run.check import Expected, reason, round_trip, takes_out  # noqa: E402
@@ -23,6 +23,7 @@ FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "P
 SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2}
 PIECES = 30  # at least: each of up to 12 lanes is filled again
 SEEDS = 3
+FAILURES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)  # after so many things that were queued, the next one fails
 
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = catalogue.workload_module(recipe.workload)
@@ -45,14 +46,35 @@ def leave_work():
         getattr(module, recipe.workload)(*module.upload(*workload.inputs(size)))
 
 
-def fault_of(kinds, out, seed):
-    """What is wrong with a call. ``kinds``: whether each input is page-locked; ``out``: whether that is, if there is
-    one."""
+def arguments(kinds, out, seed):
     expected = Expected(workload, workload.inputs(size, seed))
     given = [placed(module, kind, x) for kind, x in zip(kinds, expected.inputs, strict=True)]
     options = {}
     if out is not None:
         options["out"] = placed(module, out, np.full(expected.answer.shape, np.nan, given[0].dtype))
+    return expected, given, options
+
+
+def fault_of_failure(kinds, out, after):
+    """What is wrong with a call in which the device fails after so many things that were queued, and with the next."""
+    _, given, options = arguments(kinds, out, after)
+    device.fails_after = after
+    try:
+        way(*given, **options)
+        if device.fails_after < 0:
+            return "what fails is not told"
+    except Failed:
+        if device.under_way([*given, *options.values()]):
+            return "the device still reads or writes the caller's arrays"
+    finally:
+        device.fails_after = None
+    return fault_of(kinds, out, after + 1)
+
+
+def fault_of(kinds, out, seed):
+    """What is wrong with a call. ``kinds``: whether each input is page-locked; ``out``: whether that is, if there is
+    one."""
+    expected, given, options = arguments(kinds, out, seed)
     result = way(*given, **options)
     if fault := expected.disagreement(result):
         return fault
@@ -83,6 +105,9 @@ def fault():
     for each in workload.EDGE_SIZES:
         if found := check_transfers(module, workload, each, Host()):
             return f"{workload.label(each)}: {found}"
+    for after, call in itertools.product(FAILURES, calls):
+        if found := fault_of_failure(*call, after):
+            return f"page-locked: inputs {call[0]}, out {call[1]}; a failure after {after} things were queued: {found}"
     return None
 
 

@@ -17,6 +17,10 @@ EAGER = 0.2  # how often something that was queued before runs when more is queu
 SWITCH = 1e-5  # seconds for which a thread of the host then lets others go on
 
 
+class Failed(Exception):
+    """What a framework raises if the device fails."""
+
+
 class Stream:
     """Work in its order. ``blocking``: whether it waits for the legacy default stream, and that for it."""
 
@@ -75,10 +79,15 @@ class Device:
     def __init__(self):
         self.random, self.lock = random.Random(0), threading.RLock()
         self.streams, self.pools, self.known, self.pinned = [], {}, [], {}
+        self.fails_after = None  # so many things that are queued from now on
 
     def submit(self, stream, run, *arrays, after=()):
         """Queues work that reads or writes these arrays of the host or the device."""
         with self.lock:
+            if self.fails_after is not None:
+                self.fails_after -= 1
+                if self.fails_after < 0:
+                    raise Failed
             if stream is legacy:
                 after = [*after, *(work for each in self.streams if each.blocking for work in each.queue[-1:])]
             elif stream.blocking:
