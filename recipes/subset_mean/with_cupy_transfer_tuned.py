@@ -69,8 +69,11 @@ def round_trip(x):
     kept = x[::2, ::2]
     if kept.size and x.flags.carray and is_pinned(x):
         partial_sums, result = cp.empty(min(BLOCKS, len(kept))), cp.empty(())
-        add_subset((partial_sums.size,), (THREADS,), (x.ctypes.data, *map(np.int64, x.shape), partial_sums))
-        mean((1,), (THREADS,), (partial_sums, np.int64(partial_sums.size), np.int64(kept.size), result))
+        try:
+            add_subset((partial_sums.size,), (THREADS,), (x.ctypes.data, *map(np.int64, x.shape), partial_sums))
+            mean((1,), (THREADS,), (partial_sums, np.int64(partial_sums.size), np.int64(kept.size), result))
+        finally:  # also after Ctrl-C: nobody may free the array before
+            wait(result)
         return float(result)
     if kept.size <= PIECE:
         return float((cp.asarray(kept.copy()) + 1).mean()) if kept.size else np.nan

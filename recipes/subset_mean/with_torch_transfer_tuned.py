@@ -65,7 +65,11 @@ def round_trip(x):
         raise ValueError(f"subset_mean takes a two-dimensional array, not {x.dtype} {x.shape}")
     if x.size and x.flags.carray and tensor(x).is_pinned() and tensor(x)[-1, -1].is_pinned():  # first and last
         memory = x.__array_interface__ | {"data": (x.ctypes.data, False)}  # the GPU sees it at the same address
-        return download(subset_mean(torch.as_tensor(SimpleNamespace(__cuda_array_interface__=memory), device="cuda")))
+        seen_by_device = torch.as_tensor(SimpleNamespace(__cuda_array_interface__=memory), device="cuda")
+        try:
+            return download(subset_mean(seen_by_device))
+        finally:  # also after Ctrl-C: nobody may free the array before
+            wait(seen_by_device)
     kept = tensor(x[::2, ::2])
     if kept.numel() <= PIECE:
         return float(kept.to("cuda").mean() + 1)
