@@ -39,7 +39,7 @@ from gpu_cookbook.store.commits import StoreError
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
-FROM_HOST = ("cupy_small_transfer_tuned", "torch_small_transfer_tuned")  # small matmul from host arrays
+FROM_HOST = ("cupy_transfer_tuned", "torch_transfer_tuned")  # those that are for small matrices, too
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
 IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
@@ -48,7 +48,7 @@ LADDERS = (  # (workload, size, metric, techniques)
     ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
     ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
-    ("matmul", 200, "transfer", ("torch", "torch_small_transfer_tuned")),
+    ("matmul", 200, "transfer", ("torch", "torch_transfer_tuned")),
     ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),

@@ -24,8 +24,8 @@ static __device__ void bring(float *to, const float *from)
 
 static __device__ bool aligned(const void *p) { return (size_t)p % 16 == 0; }  // a slice may start anywhere
 
-static __device__ __forceinline__ void
-multiply(const float *__restrict__ a, const float *__restrict__ b, float *c, int m, int k, int n)
+extern "C" __global__ void __launch_bounds__(THREADS)
+matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m, int k, int n)
 {
     __shared__ float4 memory[(ROWS + COLUMNS) * MOST_K / 4];
     const int padded = (k + 3) / 4 * 4;  // zeros up to a multiple of 4: they add nothing
@@ -99,64 +99,11 @@ multiply(const float *__restrict__ a, const float *__restrict__ b, float *c, int
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-matmul(const float *__restrict__ a, const float *__restrict__ b, float *c, int m, int k, int n)
+// Brings size_a floats of a, and then size_b floats of b, to the GPU, one per thread: each of them crosses the bus once,
+// from the host's page-locked memory, which kernels reach.
+extern "C" __global__ void fetch(const float *a, const float *b, float *to, int size_a, int size_b)
 {
-    multiply(a, b, c, m, k, n);
-}
-
-// The same for matrices in the host's page-locked memory, which kernels reach over the bus. A job, eight numbers in that
-// memory, says what to do: the addresses of a, b and c, the sizes, and how many elements, of a and then of b, the host
-// has put there. So the host can launch first, and copy while the launch is under way. No block waits longer than
-// PATIENCE nanoseconds for it: a GPU that waits for a host which waits for the GPU would do so for ever.
-// fetch() brings both factors to the GPU, each element once; room is 128 bytes for the job, and then the factors.
-// Blocks of FETCHERS threads, as many as you like. matmul_fetched() multiplies them, launched as matmul().
-enum { A, B, C, M, K, N, READY, LATE, WORDS };
-#define FETCHERS 512
-#define PATIENCE 2000000
-
-static __device__ long long nanoseconds()
-{
-    long long now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    return now;
-}
-
-extern "C" __global__ void __launch_bounds__(FETCHERS) fetch(volatile long long *job, long long *room)
-{
-    __shared__ volatile long long words[WORDS];
-    const int t = threadIdx.x;
-    const long long begin = nanoseconds();
-    if (t < WORDS)
-        words[t] = job[t];
-    __threadfence_system();  // what the host has written before READY is read after it
-    __syncthreads();
-    const volatile float *a = (float *)words[A], *b = (float *)words[B];
-    const long long of_a = words[M] * words[K], size = of_a + words[K] * words[N];
-    if (blockIdx.x == 0 && t < WORDS)
-        room[t] = words[t];
-    for (long long first = blockIdx.x * FETCHERS; first < size; first += gridDim.x * FETCHERS) {
-        while (words[READY] < min(first + FETCHERS, size)) {
-            if (__syncthreads_or(nanoseconds() - begin > PATIENCE)) {
-                if (t == 0)
-                    job[LATE] = 1;
-                return;
-            }
-            if (t < WORDS)
-                words[t] = job[t];
-            __threadfence_system();
-            __syncthreads();
-        }
-        const long long i = first + t;
-        if (i < size)
-            ((float *)(room + 16))[i] = i < of_a ? a[i] : b[i - of_a];
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS) matmul_fetched(const long long *room)
-{
-    const int m = room[M], k = room[K], n = room[N];
-    const float *a = (const float *)(room + 16);
-    if (blockIdx.x < (m + ROWS - 1) / ROWS * ((n + COLUMNS - 1) / COLUMNS))
-        multiply(a, a + m * k, (float *)room[C], m, k, n);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < size_a + size_b)
+        to[i] = i < size_a ? a[i] : b[i - size_a];
 }

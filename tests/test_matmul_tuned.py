@@ -208,6 +208,20 @@ def test_a_round_trip_refuses_an_out_that_does_not_fit(recipe):
         fixed.flags.writeable = False
         misaligned = bytes_[1:].view(np.float32).reshape(shape)
         wrong = np.zeros((5, 7), np.float32), np.zeros(shape), np.zeros(shape, np.float32, order="F"), fixed, misaligned
-        for out in (*wrong, a, b, np.zeros((*shape, 2), np.float32)[..., 0]):
-            with pytest.raises(ValueError, match=rf"into {out.dtype} \({out.shape[0]}, {out.shape[1]}\)"):
+        for out in (*wrong, np.zeros((*shape, 2), np.float32)[..., 0]):
+            with pytest.raises(ValueError, match=rf"not {out.dtype} \({out.shape[0]}, {out.shape[1]}\)"):
                 module.round_trip(a, b, out=out)
+
+
+@pytest.mark.parametrize("recipe", recipes(*FROM_HOST))
+def test_out_may_overlap_a_factor(recipe):
+    module = module_of(recipe)
+    for n, rows in product((40, 1_100), (-1, 0, 1)):
+        for memory in (np.empty((n + 2, n), np.float32), module.pinned((n + 2, n))):
+            memory[:], other = MATMUL.inputs((n + 2, n, n))
+            given, out = memory[1:-1], memory[1 + rows : 1 + rows + n]
+            expected = Expected(MATMUL, (given.copy(), other))
+            assert expected.disagreement(module.round_trip(given, other, out=out)) is None, (n, rows)
+            given[:] = expected.inputs[0]
+            expected = Expected(MATMUL, (other, given.copy()))
+            assert expected.disagreement(module.round_trip(other, given, out=out)) is None, (n, rows)

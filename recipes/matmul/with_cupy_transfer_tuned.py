@@ -1,37 +1,43 @@
-"""Multiply two matrices in CuPy, tuned for host arrays: in pieces, so that transfers take place during the work.
+"""Multiply two matrices in CuPy, tuned for host arrays: small ones over the bus by a kernel, large ones in pieces.
 
 Framework: CuPy
 Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 
-First b goes up, then a in pieces of up to 8 MiB: while one is multiplied, another is uploaded, and the product of a
-third one is downloaded. Page-locked arrays, as pinned() makes them, go as they are; threads copy others through 64 MiB
-of page-locked memory. Freed memory stays in CuPy's pools, for the next call, until their free_all_blocks().
+Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
+and another writes the product there. Of large ones, b goes up first, then a, in blocks, during the work on the one
+before. Arrays that pinned() made are used as they are, others pass through 144 MiB, until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from itertools import cycle
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Lock
 
 import cupy as cp
 import numpy as np
+from cupy.cuda import PinnedMemoryPointer
 from cupyx import empty_pinned
 
-PIECE, LANES, THREADS = 2**21, 4, 8  # elements; pieces that are under way at the same time; threads that copy
+KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
+ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+fetch, multiply = map(cp.RawModule(code=KERNEL).get_function, ("fetch", "matmul"))
+multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
 
 
 @lru_cache
-def lanes(device):  # always the same streams, because CuPy keeps memory for each
-    return [cp.cuda.Stream(non_blocking=True) for _ in range(LANES)]
+def lanes(device):  # of each a stream, and page-locked room for a piece of every matrix
+    return [(cp.cuda.Stream(non_blocking=True), pinned((3, PIECE))) for _ in range(LANES)]
 
 
 def pinned(shape):
     return empty_pinned(shape, np.float32)
 
 
-def is_pinned(x):  # no more than the memory that CuPy made
-    return is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, cp.cuda.PinnedMemoryPointer)
+def is_pinned(x):  # as a whole, being a part of what CuPy made, and fit for a kernel
+    return x.flags.carray and is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, PinnedMemoryPointer)
 
 
 def upload(*arrays):
@@ -53,45 +59,64 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.require(x, np.float32, "CAE") for x in (a, b))  # C-contiguous, aligned
-    right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]
-    out = np.empty((len(a), b.shape[1]), np.float32) if right and out is None else out
-    right = right and out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray
-    if not right or np.may_share_memory(a, out) or np.may_share_memory(b, out):
-        what = f"{a.shape} and {b.shape}" + ("" if out is None else f" into {out.dtype} {out.shape}")
-        raise ValueError(f"matmul takes M×K and K×N, and a C-contiguous float32 M×N apart from them, not {what}")
+    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]):
+        raise ValueError(f"matmul takes arrays of M×K and K×N, not {a.shape} and {b.shape}")
+    out = np.empty((len(a), b.shape[1]), np.float32) if out is None else out
+    if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"matmul fills C-contiguous float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
+    tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), cp.cuda.runtime.getDevice()
+    if 0 < tiles <= multiprocessors and len(b) <= MOST_K and a.size + b.size <= PIECE:
+        with lock:
+            return small(a, b, out, tiles, lanes(device))
     if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
         return download(matmul(*upload(a, b)), out)
-    direct, rows, under_way = (is_pinned(a), is_pinned(out)), PIECE // max(b.shape), []
-    rooms, streams = pinned((LANES, 2, 0 if all(direct) else PIECE)), lanes(cp.cuda.Device().id)
-    with ThreadPoolExecutor(THREADS) as pool:  # which starts no thread for page-locked arrays
-        try:
-            factor = cp.empty(b.shape, np.float32)
-            factor.set(b)
-            wait(factor)  # all lanes need it
-            for start, stream, room in zip(range(0, len(a), rows), cycle(streams), cycle(rooms), strict=False):
-                if len(under_way) == LANES:  # this lane's piece, before its room is used again
-                    copy(*under_way.pop(0))
-                part = a[start : start + rows], out[start : start + rows]
-                given, result = (x if direct[i] else room[i, : x.size].reshape(x.shape) for i, x in enumerate(part))
-                copy(pool, stream, given, part[0])
-                with stream:  # memory that is freed is given to what comes later on this stream
-                    x = cp.empty(given.shape, np.float32)
-                    x.set(given)
-                    cp.matmul(x, factor).get(out=result, blocking=False)
-                under_way.append((pool, stream, part[1], result))
-            for each in under_way:
-                copy(*each)
-        finally:  # after Ctrl-C, too
-            for stream in streams:
-                stream.synchronize()
+    a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
+    (x, y, z), rows = (cp.empty(each.shape, np.float32) for each in (a, b, out)), PIECE // max(b.shape)
+    wait(z)  # CuPy's pool may hand out memory that is still in use
+    with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
+        carry(pool, device, rows, y, b)
+        for i in range(0, len(a) + 4 * rows, 4 * rows):
+            block, before = slice(i, i + 4 * rows), slice(max(0, i - 4 * rows), i)  # the first and the last are empty
+            carry(pool, device, rows, x[block], a[block])
+            wait(z)
+            cp.matmul(x[block], y, out=z[block])  # while the block before is downloaded and the next one uploaded
+            carry(pool, device, rows, out[before], z[before])
     return out
 
 
-def copy(pool, stream, to, source):  # when the stream is idle, with all threads
-    stream.synchronize()
-    if to is not source:
-        list(pool.map(np.copyto, *(np.array_split(x.reshape(-1), THREADS) for x in (to, source))))
+def small(a, b, out, tiles, ways):
+    ways[:2] = ways[1::-1]  # two rooms in turn: the CPU is slow to write where the GPU has just read
+    x, y, c = (z if is_pinned(z) else ways[0][1][i, : z.size].reshape(z.shape) for i, z in enumerate((a, b, out)))
+    np.copyto(x, a)  # nothing to do if they are one
+    np.copyto(y, b)
+    on_gpu, sizes = cp.empty(x.size + y.size, np.float32), [np.int32(n) for n in (x.size, y.size, *x.shape, y.shape[1])]
+    try:
+        fetch((-(-on_gpu.size // 256) or 1,), (256,), (x.ctypes.data, y.ctypes.data, on_gpu, *sizes[:2]))
+        multiply((tiles,), (THREADS,), (on_gpu, on_gpu.data.ptr + x.nbytes, c.ctypes.data, *sizes[2:]))
+    finally:  # after Ctrl-C, too
+        wait(c)
+    np.copyto(out, c)
+    return out
+
+
+def carry(pool, device, rows, to, source):  # to the GPU or from it: page-locked rows all at once, others in pieces
+    if is_pinned(to) or is_pinned(source):
+        rows = len(to) or 1
+    list(pool.map(partial(run, to, source, rows), lanes(device)[: -(-len(to) // rows)], range(LANES)))
+
+
+def run(to, source, rows, way, first):  # the pieces first, first + LANES, …
+    (stream, rooms), host = way, to if isinstance(to, np.ndarray) else source
+    for i in range(first * rows, len(to), LANES * rows):
+        x, y, part = (each[i : i + rows] for each in (to, source, host))
+        staged = part if is_pinned(part) else rooms[0, : part.size].reshape(part.shape)
+        if to is host:
+            np.copyto(x, y.get(stream, out=staged))
+        else:
+            np.copyto(staged, y)
+            x.set(staged, stream)
+            stream.synchronize()
 
 
 if __name__ == "__main__":

@@ -1,39 +1,55 @@
-"""Multiply two matrices in PyTorch, tuned for host arrays: in pieces, so that transfers take place during the work.
+"""Multiply two matrices in PyTorch, tuned for host arrays: small ones over the bus by a kernel, large ones in pieces.
 
 Framework: PyTorch
 Runs on: NVIDIA GPU
-Install: pip install torch numpy
+Install: pip install "torch>=2.9" numpy
 Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision turns it on for cuBLAS)
 
-First b goes up, then a in pieces of up to 8 MiB: while one is multiplied, another is uploaded, and the product of a
-third one is downloaded. Page-locked arrays, as pinned() makes them, go as they are; PyTorch copies others, with all
-cores, through 64 MiB of page-locked memory. It keeps freed memory, for the next call, until torch.cuda.empty_cache().
+Small matrices (K up to 256, a tile of 20 × 16 per multiprocessor) are copied to page-locked memory, from which a graph
+fetches and multiplies them, into such memory. Of large ones, b goes up first, then a, in blocks, during the work on the
+one before, through page-locked memory if pinned() did not make them. 104 MiB at most, until the caches are cleared.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import cycle
+from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import torch
 
-PIECE, LANES = 2**21, 4  # elements; pieces that are under way at the same time
+KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
+ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
+PIECE, home, lock = 2**20, torch.cuda.current_device(), Lock()  # elements; the device for which kernels are compiled
+fetch, multiply = (torch.cuda._compile_kernel(KERNEL, name) for name in ("fetch", "matmul"))  # _: it may still change
+multiprocessors, turn = torch.cuda.get_device_properties(home).multi_processor_count, cycle((0, 1))
 
 
 @lru_cache
-def lanes(device):  # always the same streams, because PyTorch keeps memory for each
-    return [torch.cuda.Stream(device) for _ in range(LANES)]
+def lanes(device):  # of each a stream, and page-locked room for a piece
+    return [(torch.cuda.Stream(device), torch.from_numpy(pinned(PIECE))) for _ in range(2)]
+
+
+@lru_cache(32)
+def graph(m, k, n, turn):  # two for each size, in turn: the CPU is slow to write where the GPU has just read
+    a, b, c = (torch.from_numpy(pinned(shape)) for shape in ((m, k), (k, n), (m, n)))
+    room, tiles = torch.empty(m * k + k * n, dtype=torch.float32, device="cuda"), -(-m // ROWS) * -(-n // COLUMNS)
+    with torch.cuda.graph(recorded := torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):  # nothing runs yet
+        fetch((-(-room.numel() // 256), 1, 1), (256, 1, 1), (a, b, room, m * k, k * n))
+        multiply((tiles, 1, 1), (THREADS, 1, 1), (room, room[m * k :], c, m, k, n))
+    return recorded, room, a.numpy(), b.numpy(), c.numpy()
 
 
 def pinned(shape):
     return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=True).numpy()
 
 
-def is_pinned(x):  # no more than the memory that PyTorch made
+def is_pinned(x):  # as a whole, being a part of what PyTorch made
     return is_pinned(x.base) if isinstance(x, np.ndarray) else isinstance(x, torch.Tensor) and x.is_pinned()
 
 
 def upload(*arrays):
-    return tuple(tensor(np.require(x, np.float32, "CAWE")).to("cuda") for x in arrays)
+    return tuple(torch.tensor(np.asarray(x, np.float32).ravel(), device="cuda").reshape(np.shape(x)) for x in arrays)
 
 
 def matmul(a, b):
@@ -53,45 +69,54 @@ def download(c, out=None):
     return out
 
 
-def tensor(x):  # flat, then in shape: PyTorch refuses the stride that an axis of one element may have
-    return torch.from_numpy(x.reshape(-1)).reshape(x.shape)
-
-
 def round_trip(a, b, out=None):
-    a, b = (np.require(x, np.float32, "CAWE") for x in (a, b))  # C-contiguous, aligned, and not read-only
-    right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]
-    out = np.empty((len(a), b.shape[1]), np.float32) if right and out is None else out
-    right = right and out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray
-    if not right or np.may_share_memory(a, out) or np.may_share_memory(b, out):
-        what = f"{a.shape} and {b.shape}" + ("" if out is None else f" into {out.dtype} {out.shape}")
-        raise ValueError(f"matmul takes M×K and K×N, and a C-contiguous float32 M×N apart from them, not {what}")
+    a, b = (np.asarray(x, np.float32, order="C") for x in (a, b))
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]):
+        raise ValueError(f"matmul takes arrays of M×K and K×N, not {a.shape} and {b.shape}")
+    out = np.empty((len(a), b.shape[1]), np.float32) if out is None else out
+    if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"matmul fills C-contiguous float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
+    tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), torch.cuda.current_device()
+    if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and device == home:
+        with lock:
+            recorded, _, x, y, c = graph(*a.shape, b.shape[1], next(turn))
+            np.copyto(x, a)
+            np.copyto(y, b)
+            try:
+                recorded.replay()
+            finally:  # after Ctrl-C, too
+                wait(c)
+            np.copyto(out, c)
+        return out
     if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
         return download(matmul(*upload(a, b)), out)
-    direct, rows, under_way = (is_pinned(a), is_pinned(out)), PIECE // max(b.shape), []
-    rooms = torch.empty((LANES, 2, 0 if all(direct) else PIECE), dtype=torch.float32, device="cpu", pin_memory=True)
-    streams = lanes(torch.cuda.current_device())
-    try:
-        factor = tensor(b).to("cuda")  # which waits for it: all lanes need it
-        for start, stream, room in zip(range(0, len(a), rows), cycle(streams), cycle(rooms), strict=False):
-            if len(under_way) == LANES:  # this lane's piece, before its room is used again
-                finish(*under_way.pop(0))
-            part = [tensor(x[start : start + rows]) for x in (a, out)]
-            given, result = (x if direct[i] else room[i, : x.numel()].view_as(x) for i, x in enumerate(part))
-            given.copy_(part[0])  # to itself, nothing is copied
-            with torch.cuda.stream(stream):  # memory that is freed is given to what comes later on this stream
-                result.copy_(given.to("cuda", non_blocking=True) @ factor, non_blocking=True)
-            under_way.append((stream, part[1], result))
-        for each in under_way:
-            finish(*each)
-    finally:  # after Ctrl-C, too
-        for stream in streams:
-            stream.synchronize()
+    a, b = (x.copy() if np.may_share_memory(x, out) else np.require(x, requirements="CAW") for x in (a, b))
+    x, y, z = (torch.empty(each.shape, dtype=torch.float32, device="cuda") for each in (a, b, out))
+    wait(z)  # PyTorch may hand out memory that is still in use
+    carry = partial(copy, lanes(device), rows := PIECE // max(b.shape))
+    with lock:  # which all callers share
+        carry(y, b)
+        for i in range(0, len(a) + 4 * rows, 4 * rows):
+            block, before = slice(i, i + 4 * rows), slice(max(0, i - 4 * rows), i)  # the first and the last are empty
+            carry(x[block], a[block])
+            wait(z)
+            torch.matmul(x[block], y, out=z[block])  # while the block before is downloaded and the next one uploaded
+            carry(out[before], z[before])
     return out
 
 
-def finish(stream, product, result):
-    stream.synchronize()
-    product.copy_(result)
+def copy(ways, rows, to, source):  # to the GPU, or from it
+    direct = is_pinned(to) or is_pinned(source)
+    to, source = (torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in (to, source))
+    try:
+        for i, (stream, room) in zip(range(0, len(to), rows), cycle(ways), strict=False):
+            x, y = to[i : i + rows], source[i : i + rows]
+            stream.synchronize()  # before its room is used again
+            with torch.cuda.stream(stream):
+                x.copy_(y if direct else room[: x.numel()].view_as(x).copy_(y), non_blocking=True)
+    finally:  # after Ctrl-C, too
+        for stream, _ in ways:
+            stream.synchronize()
 
 
 if __name__ == "__main__":
