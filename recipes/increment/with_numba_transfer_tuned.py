@@ -5,7 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 16 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers, 192 MiB on each
+the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers, 128 MiB on each
 side, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from numba import cuda
 
 THREADS = 256  # per block
-PIECE, LANES, lock = 2**22, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**22, 8, Lock()  # elements; lanes, which all callers share
 
 
 @cuda.jit
