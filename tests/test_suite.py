@@ -79,7 +79,6 @@ assert len(measured) == 1
 def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
     """In asv itself: the plugin tells the suite what --bench chose."""
     wanted = "multiply.time_(resident|transfer)\\('(numpy|joblib|unknown)', 40000"
-    command = [ASV, "run", "-E", "existing", "--dry-run", "--show-stderr", "--bench", wanted]
     told = "import os, sys; sys.stderr.write(os.environ['GPU_COOKBOOK_ASV_RECIPES'] + str(sorted(outcome.spent)))"
     suite = (ROOT / "benchmarks" / "workloads.py").read_text()
     for name in ("recipes", "kernels", "gpu_cookbook", "asv.conf.json"):
@@ -89,8 +88,10 @@ def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
     (tmp_path / "benchmarks" / "workloads.py").write_text(
         suite.replace("    found = {each", f"    {told}\n    found = {{each")
     )
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "All"]):
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "All"]):
         git(tmp_path, *arguments)
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    command = [ASV, "run", "-E", "existing", "--set-commit-hash", commit, "--show-stderr", "--bench", wanted]
     subprocess.run([ASV, "machine", "--yes"], cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, check=True)
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True, timeout=600
@@ -98,6 +99,10 @@ def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert said.count("multiply/joblib multiply/numpy[") == 1, said
+    (lines,) = (tmp_path / "benchmarks" / "results").glob("*/runs.jsonl")
+    found = map(json.loads, lines.read_text().splitlines())
+    stored = {(line["technique"], line["size"]): {*line.get("values", ())} for line in found}
+    assert stored == {(technique, 40_000): {"resident", "transfer"} for technique in ("joblib", "numpy")}
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ SCALARS = {
     "track_peak_device_memory": Metric.MEMORY,
     "track_error": Metric.ERROR,
 }
-KNOWN = {*BENCHMARKS, *SCALARS}
+METRICS = BENCHMARKS | SCALARS
 MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
@@ -118,7 +118,7 @@ class Store:
         found: dict[tuple[str, str, Size], _Parts] = {}
         for name in stored.get_all_result_keys():
             _, workload, benchmark = (f".{name}".rsplit(".", 2) + ["", ""])[:3]
-            known_here = workload in catalogue.workloads() and benchmark in KNOWN
+            known_here = workload in catalogue.workloads() and benchmark in METRICS
             if known_here and stored.benchmark_version[name] in measure.VERSIONS:
                 self._fill(found, stored, name, workload, benchmark)
         for each in lines.without_metrics(stored.commit_hash, stored.env_name):

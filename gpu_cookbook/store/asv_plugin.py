@@ -1,7 +1,7 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
 - The suite is told which recipes asv was asked for, so that it checks and measures those of a workload together.
-- Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``.
+- Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``, with the metrics that asv stores.
 - An environment that asv did not make has the name that compare gives it, without the path of its Python.
 - ``asv compare`` without --machine takes the one that has results of both commits: a clone has those of several.
 - The pages of ``asv publish`` link to the commits where the clone's remote shows them.
@@ -23,14 +23,16 @@ from asv.commands.compare import Compare
 from asv.commands.publish import Publish
 from asv.console import log
 
-from gpu_cookbook.results import Result
+from gpu_cookbook.results import Metric, Result, Size
 from gpu_cookbook.store import runs
-from gpu_cookbook.store.asv_files import existing
+from gpu_cookbook.store.asv_files import METRICS, existing
 from gpu_cookbook.store.commits import git, web_address
 
 # The environment variables by which the suite finds this process' folder, and which recipes asv was asked for.
 SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
 _recorded: set[Path] = set()
+# Those that asv was asked for, of each workload, technique and size; without a size, those that belong to none.
+_metrics: dict[tuple[str, str, *tuple[Size, ...]], set[Metric]] = {}
 
 
 def setup() -> None:
@@ -54,14 +56,15 @@ def _tell_selection() -> None:
 
     def select(self: Any, *arguments: Any, **named: Any) -> None:
         made(self, *arguments, **named)
-        places = set()
         for name, chosen in self.benchmark_selection.items():
             suite, _, place = name.partition(".")
             if suite == "workloads":
                 sets = [*itertools.product(*self._all_benchmarks[name]["params"])]
-                workload = place.partition(".")[0]
-                places |= {f"{workload}/{ast.literal_eval(sets[index][0])}" for index in chosen or ()}
-        os.environ[WANTED] = " ".join(sorted(places))
+                workload, _, benchmark = place.partition(".")
+                for index in chosen or ():
+                    parameters = map(ast.literal_eval, sets[index])
+                    _metrics.setdefault((workload, *parameters), set()).add(METRICS[benchmark])
+        os.environ[WANTED] = " ".join(sorted({f"{workload}/{technique}" for workload, technique, *_ in _metrics}))
 
     benchmarks.Benchmarks.__init__ = select
 
@@ -78,7 +81,11 @@ def _wrap_saving(scratch: Path) -> None:
             _recorded.add(path)
             try:
                 for result in msgspec.convert(json.loads(path.read_text("utf-8")), list[Result]):
-                    runs.record(Path(result_dir) / self.params["machine"], result, self.commit_hash, self.env_name)
+                    of_recipe = result.workload, result.technique
+                    asked = _metrics.get(of_recipe, set()) | _metrics.get((*of_recipe, result.size), set())
+                    if asked:
+                        folder = Path(result_dir) / self.params["machine"]
+                        runs.record(folder, result, self.commit_hash, self.env_name, metrics=asked)
             except (OSError, ValueError, msgspec.ValidationError) as error:  # results of another commit may differ
                 log.warning(f"The conditions of {path.stem} are not stored: {error}")
 

@@ -7,7 +7,7 @@ and size. The newest counts.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -74,9 +74,16 @@ class Line:
         return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
 
 
-def record(folder: Path, result: Result, commit: str, environment: str, run: Run = THIS) -> None:
+def record(
+    folder: Path,
+    result: Result,
+    commit: str,
+    environment: str,
+    run: Run = THIS,
+    metrics: Collection[Metric] = tuple(Metric),
+) -> None:
     """Adds a line for this result to the file of the machine whose ``folder`` this is. ``environment``: asv's name for
-    it. StoreError if the line could not be read again."""
+    it. ``metrics``: those that asv's file has from this run. StoreError if the line could not be read again."""
     line = Line(
         commit=commit,
         environment=environment,
@@ -89,8 +96,8 @@ def record(folder: Path, result: Result, commit: str, environment: str, run: Run
         status=str(result.status),
         reason=result.reason,
         clock=machine.clock() if machine.is_gpu(result.device) else None,
-        doubts={str(metric): doubt for metric, doubt in result.doubts.items()},
-        values={str(metric): value for metric, value in result.values.items()},
+        doubts={str(metric): doubt for metric, doubt in result.doubts.items() if metric in metrics},
+        values={str(metric): value for metric, value in result.values.items() if metric in metrics},
         **{name: getattr(result, attribute) for name, attribute in CONDITIONS.items()},
     )
     known = {name: value for name, value in asdict(line).items() if value not in (None, {})}

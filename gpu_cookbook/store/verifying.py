@@ -22,7 +22,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
-from gpu_cookbook.store.asv_files import KNOWN, MACHINE, Store, select
+from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
 from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
 from gpu_cookbook.words import make_plain, plain
@@ -225,7 +225,7 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
             _, workload, kind = (f".{benchmark}".rsplit(".", 2) + ["", ""])[:3]
             if any(columns[PROFILE:]):
                 yield error(name, f"has a profile of {benchmark}, with paths of files, which no rule can find", again)
-            if workload not in catalogue.workloads() or kind not in KNOWN:
+            if workload not in catalogue.workloads() or kind not in METRICS:
                 yield note(name, f"{benchmark} is not of this suite: it is not shown", "Leave it, or measure again.")
             elif columns[2] not in measure.VERSIONS:
                 yield error(
@@ -409,7 +409,7 @@ def _dates(store: Store, commit: str, results: Sequence[Result]) -> Iterator[Fin
 
 def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Finding]:
     """Whether a result has the line that says how it was measured, and the same numbers as that line."""
-    bare, unjudged, parts, older = [], [], [], []
+    bare, unjudged, parts = [], [], []
     firsts: dict[Any, list[float]] = {}
     for line in lines.lines:
         if Metric.FIRST in line.values:
@@ -429,8 +429,6 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
         measured = [line.values for line in lines.every[known.place] if line.values]
         if each.ok and any(each.value(metric) is None for values in measured for metric in map(Metric, values)):
             parts.append(each)
-        if each.ok and any(_different(each, measured[-1:], firsts.get(known.place[:4], ()))):
-            older.append(each)
         if each.ok and (differ := list(_different(each, measured, firsts.get(known.place[:4], ())))):
             yield error(
                 _of(each),
@@ -442,12 +440,6 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
             "completeness",
             f"asv's file has not all metrics that were measured of {len(parts)} results: {_some(parts)}",
             "asv run stores what --bench names; gpu-cookbook compare --save stores all.",
-        )
-    if older:
-        yield note(
-            "conditions",
-            f"{len(older)} results have numbers that are not those of their newest measurement: {_some(older)}",
-            "asv run leaves the metrics that --bench does not name as they were; compare --save replaces all.",
         )
     if bare:
         yield error(
@@ -465,12 +457,12 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
 
 
 def _different(result: Result, every: Sequence[Mapping[str, float]], firsts: Sequence[float]) -> Iterator[str]:
-    """The metrics of asv's file whose value is in no line of the result: asv may have been asked for a metric later
-    than for another one. ``firsts``: of all lines of its recipe, since the first result belongs to no size. A line from
-    before there were values has none."""
+    """The metrics of asv's file whose value is not that of the newest line of the result that has this metric: asv may
+    have been asked for one later than for another. ``firsts``: of all lines of its recipe, since the first result
+    belongs to no size. A line from before there were values has none."""
     for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if every else ():
         value = result.value(metric)
-        known = [values[metric] for values in every if metric in values]
+        known = [values[metric] for values in every if metric in values][-1:]
         if value is not None and not any(math.isclose(value, other, rel_tol=EQUAL) for other in known):
             yield metric
     first = result.value(Metric.FIRST)
