@@ -66,7 +66,7 @@ def round_trip(a, b, out=None):
     if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"matmul fills C-contiguous float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
     tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), cp.cuda.runtime.getDevice()
-    if 0 < tiles <= multiprocessors and len(b) <= MOST_K and a.size + b.size <= PIECE:
+    if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size <= PIECE:
         with lock:
             return small(a, b, out, tiles, lanes(device))
     if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
@@ -92,7 +92,7 @@ def small(a, b, out, tiles, ways):
     np.copyto(y, b)
     on_gpu, sizes = cp.empty(x.size + y.size, np.float32), [np.int32(n) for n in (x.size, y.size, *x.shape, y.shape[1])]
     try:
-        fetch((-(-on_gpu.size // 256) or 1,), (256,), (x.ctypes.data, y.ctypes.data, on_gpu, *sizes[:2]))
+        fetch((-(-on_gpu.size // 256),), (256,), (x.ctypes.data, y.ctypes.data, on_gpu, *sizes[:2]))
         multiply((tiles,), (THREADS,), (on_gpu, on_gpu.data.ptr + x.nbytes, c.ctypes.data, *sizes[2:]))
     finally:  # after Ctrl-C, too
         wait(c)
