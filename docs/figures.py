@@ -102,7 +102,10 @@ class Moved(Figure):
         found = [stored.moved(part) for part in parts]
         if None in found:
             return [nodes.Text("(not measured yet)")]
-        text = found[0].text if len(found) == 1 else f"{digits(found[0].value / found[1].value)} ×"
+        text = found[0].text
+        if len(found) == 2:
+            noise = NOISE * any(each.text.startswith(NOISE) for each in found)
+            text = f"{noise}{digits(found[0].value / found[1].value)} ×"
         return [self.link(text, "transfers", "#the-ladder", found)]
 
 

@@ -11,7 +11,7 @@ from sphinx.util import logging
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import scaling_tables, timelines
-from gpu_cookbook.render.format import digits, seconds
+from gpu_cookbook.render.format import NOISE, digits, seconds
 from gpu_cookbook.results import Crossing, Metric, Result
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, transfers
@@ -235,7 +235,9 @@ def moved(words: str) -> Moved | None:
             value = timelines.limit(run) if name == "limit" else run.seconds(name)
         if value:
             text = {"share": f"{100 * value:.0f} %", "rate": f"{digits(value / 1e9)} GB/s"}.get(" ".join(others))
-            return Moved(value, text or seconds(value), run.origin, step is not None and step.stale)
+            noisy = not others and step is not None and step.time is not None and step.time.noisy
+            text = NOISE * noisy + (text or seconds(value))
+            return Moved(value, text, run.origin, step is not None and step.stale)
     return None
 
 

@@ -223,6 +223,7 @@ def test_nothing_grows_in_the_right_one():
     assert result.ok, result.reason
 
 
+@pytest.mark.slow
 def test_a_result_that_is_there_too_early_is_seen_in_many_pieces_too(right):
     sizes = []
 

@@ -59,6 +59,7 @@ ROWS = {  # of a drawing, from top to bottom: what is busy, and its colour
 ALWAYS = ("host", "up", "kernel", "down")
 THICK = 11  # points: the height of a bar
 APART = 17  # points from row to row
+MOST_IN_A_ROW = 3  # threads of the host
 HAIR = 1 / 1000  # of the scale: no bar is drawn shorter
 
 
@@ -164,14 +165,18 @@ def timeline(kept: Kept, name: str) -> Chart | None:
     group = next((group for group in SCALES if name in group), (name,))
     scale = max(kept.steps[each].traced for each in group if each in kept.steps)
     threads = _threads(step)
+    # Of the host's row, which has a bar for each thread, as many rows of room as many threads need.
+    tall = max(1, len(threads) // MOST_IN_A_ROW)
+    places = [0.0, *(tall / 2 + 0.5 + number for number in range(len(rows) - 1))]
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
-        for place, row in enumerate(rows):
+        for place, row in zip(places, rows, strict=True):
             if row == "host":
                 for number, thread in enumerate(threads):
-                    thick = THICK / len(threads)
-                    middle = place + (number + 0.5) / len(threads) * THICK / APART - THICK / APART / 2
+                    high = tall - 1 + THICK / APART
+                    thick = APART * high / len(threads)
+                    middle = place + ((number + 0.5) / len(threads) - 0.5) * high
                     for kind, alpha in (("wait", 0.25), ("host", 0.9)):
                         mine = [bar for bar in step.bars if bar[0] == f"{kind} {thread}"]
                         _draw_bars(axes, mine, middle, 0.85 * thick, INK, scale, alpha)
@@ -181,8 +186,8 @@ def timeline(kept: Kept, name: str) -> Chart | None:
                 _busy_words(step, row), (1, place), (5, 0), ("axes fraction", "data"),
                 textcoords="offset points", va="center",
             )  # fmt: skip
-        axes.set_yticks(range(len(rows)), [ROWS[row][0] for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_yticks(places, [ROWS[row][0] for row in rows])
+        axes.set_ylim(places[-1] + 0.5, -tall / 2)
         axes.set_xlim(0, 1e3 * scale)
         axes.grid(False, axis="y")
         axes.tick_params(axis="y", length=0)
@@ -192,15 +197,16 @@ def timeline(kept: Kept, name: str) -> Chart | None:
     words = [f"{ROWS[row][0]} {_busy_words(step, row)}" for row in rows]
     text = f"One call of {seconds(step.traced)} under the profiler. Busy: {'; '.join(words)}"
     numbers = [
-        (Entry(ROWS[row][0]), Entry(_busy_words(step, row)), Entry(f"{100 * busy(step, row) / step.traced:.0f} %"))
+        (Entry(ROWS[row][0]), Entry(_busy_words(step, row)), Entry(f"{100 * part:.0f} %" if part else UNKNOWN))
         for row in rows
+        for part in [busy(step, row) / step.traced]
     ]
     what = WAYS[name] if name in WAYS else (COPIES[name][0], "device")
     title = f"{', '.join(dict.fromkeys((what[0], f'{what[1]} arrays')))}: {kept.device}"
     title = title[0].upper() + title[1:]
     records = [{"row": row, "start_us": start, "duration_us": duration} for row, start, duration in step.bars]
     table = Table(f"{title}; {kept.origin}", ("row", "busy", "of the call"), "lrr", numbers, _closed(step), records)
-    drawn = chart(draw, APART * len(rows) + 34, text, table)
+    drawn = chart(draw, APART * (len(rows) - 1 + tall) + 34, text, table)
     return Chart(title, drawn.text, drawn.svg, table)
 
 

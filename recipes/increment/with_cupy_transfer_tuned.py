@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
-96 MiB on each side, stay until lanes.cache_clear() gives them back to CuPy's pools.
+the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
+The buffers, 96 MiB on each side, stay until lanes.cache_clear() gives them back to CuPy's pools.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share
 
 
 @lru_cache

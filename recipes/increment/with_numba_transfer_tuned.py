@@ -5,8 +5,9 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 16 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers, 128 MiB on each
-side, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
+The buffers, 128 MiB on each side, stay until lane.cache_clear(). Numba frees late:
+cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -6,8 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
-96 MiB on each side, stay until inside(lane.cache_clear).
+the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
+The buffers, 96 MiB on each side, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ import numpy as np
 from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the context that others use, too
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cu").read_text()
-PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share
 kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("increment").prepare("Pq")
 
 

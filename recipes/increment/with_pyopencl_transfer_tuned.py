@@ -4,9 +4,9 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three queues: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers,
-96 MiB on each side, stay until lane.cache_clear().
+Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three queues: one piece goes down while the
+next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
+buffers, 96 MiB on each side, stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ import pyopencl as cl
 import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "increment_tuned.cl").read_text()
-PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share
 GROUP = 256  # work-items per group, of four elements each
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one

@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install torch numpy
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty. The buffers, 96 MiB,
-stay until lanes.cache_clear(), and with PyTorch until torch.accelerator.empty_host_cache(), in newer versions.
+the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
+The buffers, 96 MiB, stay until lanes.cache_clear(); then PyTorch keeps them until torch.accelerator.empty_host_cache().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers share
 
 
 @lru_cache

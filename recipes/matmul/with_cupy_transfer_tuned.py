@@ -22,7 +22,7 @@ from cupyx import empty_pinned
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
 ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
 fetch, multiply = map(cp.RawModule(code=KERNEL).get_function, ("fetch", "matmul"))
 multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
 

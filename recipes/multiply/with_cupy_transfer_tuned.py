@@ -6,8 +6,8 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
-These, 144 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
+small ones are copied whole. The buffers, 144 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
 
 
 @lru_cache

@@ -5,8 +5,9 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
-These, 144 MiB, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
+small ones are copied whole. The buffers, 144 MiB, stay until lane.cache_clear(). Numba frees late:
+cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ import numpy as np
 from numba import cuda
 
 THREADS = 256  # per block
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
 
 
 @cuda.jit

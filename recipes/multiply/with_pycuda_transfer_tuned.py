@@ -6,8 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty.
-These, 144 MiB, stay until inside(lane.cache_clear).
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
+small ones are copied whole. The buffers, 144 MiB, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ import numpy as np
 from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the context that others use, too
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "multiply_tuned.cu").read_text()
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
 THREADS = 256  # per block; each multiplies four elements
 kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("multiply").prepare("PPPq")
 

@@ -22,7 +22,7 @@ from cupyx import empty_pinned
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean_tuned.cu").read_text()
 BLOCKS, THREADS = 4096, 256  # at most this many blocks: they fill any GPU; threads per block as in the kernel
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share: more are not faster
+PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
 
 module = cp.RawModule(code=KERNEL)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")
