@@ -64,7 +64,7 @@ def round_trip(a, b, out=None):
         raise ValueError(f"matmul takes arrays of M×K and K×N, not {a.shape} and {b.shape}")
     out = np.empty((len(a), b.shape[1]), np.float32) if out is None else out
     if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
-        raise ValueError(f"matmul fills C-contiguous float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
+        raise ValueError(f"matmul fills writeable C-order float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
     tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), cp.cuda.runtime.getDevice()
     if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size <= PIECE:
         with lock:
