@@ -24,8 +24,9 @@ PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers sha
 @lru_cache
 def lanes(device):
     """Of each lane a stream, and room for a piece: page-locked, and on the device."""
+    made = [(cp.cuda.Stream(non_blocking=True), pinned(PIECE), cp.empty(PIECE, np.float32)) for _ in range(LANES)]
     cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
-    return [(cp.cuda.Stream(non_blocking=True), pinned(PIECE), cp.empty(PIECE, np.float32)) for _ in range(LANES)]
+    return made
 
 
 def pinned(shape):
@@ -58,7 +59,7 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
+    a = np.require(a, np.float32, "CAE")  # C-contiguous, aligned, no subclass
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
@@ -71,8 +72,13 @@ def round_trip(a, out=None):
         if is_pinned(a) and is_pinned(out):
             in_pieces(*flat, lanes(device)[:3])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                cp.cuda.Device(device).synchronize()
+                lanes.cache_clear()
+                raise
     return out
 
 

@@ -6,7 +6,7 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 16 MiB on three streams: one piece goes down while
 the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
-The buffers, 128 MiB on each side, stay until lane.cache_clear(). Numba frees late:
+The buffers, 128 MiB on each side, stay until lanes.cache_clear(). Numba frees late:
 cuda.current_context().deallocations.
 """
 
@@ -30,9 +30,9 @@ def kernel(a):
 
 
 @lru_cache
-def lane(device, _):
-    """A stream, and room for a piece: page-locked, and on the device."""
-    return cuda.stream(), pinned(PIECE), cuda.device_array(PIECE, np.float32)
+def lanes(device):
+    """Of each a stream, and room for a piece: page-locked, and on the device."""
+    return [(cuda.stream(), pinned(PIECE), cuda.device_array(PIECE, np.float32)) for _ in range(LANES)]
 
 
 def pinned(shape):
@@ -66,7 +66,7 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
+    a = np.require(a, np.float32, "CAE")  # C-contiguous, aligned, no subclass
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
@@ -77,10 +77,14 @@ def round_trip(a, out=None):
     device, flat = cuda.get_current_device().id, (a.reshape(-1), out.reshape(-1))
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, [lane(device, i) for i in range(3)])
+            in_pieces(*flat, lanes(device)[:3])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, device, *flat), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     return out
 
 
@@ -93,15 +97,15 @@ def in_pieces(a, out, lanes):
             stream.synchronize()
 
 
-def through_buffers(device, a, out, first):
+def through_buffers(device, a, out, lane, first):
     """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
+    stream, room, _ = lane
     with cuda.gpus[device]:
-        stream, room, _ = lane(device, first)
         for start in range(first * PIECE, a.size, LANES * PIECE):
             given, result = (x[start : start + PIECE] for x in (a, out))
             staged = room[: given.size]
             np.copyto(staged, given)
-            enqueue(lane(device, first), staged, staged)
+            enqueue(lane, staged, staged)
             stream.synchronize()
             np.copyto(result, staged)
 

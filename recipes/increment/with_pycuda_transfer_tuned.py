@@ -7,7 +7,7 @@ Needs: nvcc
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
 the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
-The buffers, 96 MiB on each side, stay until inside(lane.cache_clear).
+The buffers, 96 MiB on each side, stay until inside(lanes.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +26,9 @@ kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("increment
 
 
 @lru_cache
-def lane(_):
-    """A stream that does not wait for others, and room for a piece: page-locked, and on the device."""
-    return driver.Stream(1), pinned(PIECE), driver.mem_alloc(4 * PIECE)
+def lanes():
+    """Of each a stream that does not wait for others, and room for a piece: page-locked, and on the device."""
+    return [(driver.Stream(1), pinned(PIECE), driver.mem_alloc(4 * PIECE)) for _ in range(LANES)]
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -71,7 +71,7 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
+    a = np.require(a, np.float32, "CAE")  # C-contiguous, aligned, no subclass
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
@@ -82,15 +82,18 @@ def round_trip(a, out=None):
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
         if is_pinned(a) and is_pinned(out):
-            inside(in_pieces, *flat)
+            inside(in_pieces, *flat, inside(lanes)[:3])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(inside, through_buffers, *flat), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(inside, through_buffers, *flat), inside(lanes), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                inside(lanes.cache_clear)
+                raise
     return out
 
 
-def in_pieces(a, out):
-    lanes = [lane(i) for i in range(3)]
+def in_pieces(a, out, lanes):
     try:
         for start, each in zip(range(0, a.size, PIECE), cycle(lanes), strict=False):
             enqueue(each, a[start : start + PIECE], out[start : start + PIECE])
@@ -99,14 +102,14 @@ def in_pieces(a, out):
             stream.synchronize()
 
 
-def through_buffers(a, out, first):
+def through_buffers(a, out, lane, first):
     """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
-    stream, room, _ = lane(first)
+    stream, room, _ = lane
     for start in range(first * PIECE, a.size, LANES * PIECE):
         given, result = (x[start : start + PIECE] for x in (a, out))
         staged = room[: given.size]
         np.copyto(staged, given)
-        enqueue(lane(first), staged, staged)
+        enqueue(lane, staged, staged)
         stream.synchronize()
         np.copyto(result, staged)
 

@@ -6,7 +6,7 @@ Install: pip install "pyopencl[pocl]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three queues: one piece goes down while the
 next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 96 MiB on each side, stay until lane.cache_clear().
+buffers, 96 MiB on each side, stay until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lane(number):
-    """A queue, a kernel, because two threads must not set arguments of one, and room for a piece, on both sides."""
-    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE)
-    return cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), buffer
+def lanes():
+    """Of each a queue, a kernel that no other thread sets arguments of, and room for a piece, on both sides."""
+    buffers = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in range(LANES)]
+    return [(cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), x) for x in buffers]
 
 
 def pinned(shape):
@@ -66,21 +66,25 @@ def download(a, out=None):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
+    a = np.require(a, np.float32, "CAE")  # C-contiguous, aligned, no subclass
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
     if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
         a = a.copy()  # out would overwrite elements that are still to be read
-    if a.size <= PIECE:
-        return download(increment(*upload(a)), out)
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
-        if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, [lane(i) for i in range(3)])
+        if a.size <= PIECE:
+            download(increment(*upload(a)), out)
+        elif is_pinned(a) and is_pinned(out):
+            in_pieces(*flat, lanes()[:3])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, *flat), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, *flat), lanes(), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     return out
 
 
@@ -94,14 +98,14 @@ def in_pieces(a, out, lanes):
             queue.finish()
 
 
-def through_buffers(a, out, first):
+def through_buffers(a, out, lane, first):
     """Increment the pieces first, first + LANES, …, each in the lane's buffer."""
-    queue, _, room, _ = lane(first)
+    queue, _, room, _ = lane
     for start in range(first * PIECE, a.size, LANES * PIECE):
         given, result = (x[start : start + PIECE] for x in (a, out))
         staged = room[: given.size]
         np.copyto(staged, given)
-        events = enqueue(lane(first), staged, staged)
+        events = enqueue(lane, staged, staged)
         queue.finish()
         del events
         np.copyto(result, staged)

@@ -31,8 +31,8 @@ def pinned(shape):
     return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=True).numpy()
 
 
-def is_pinned(x):  # from its first element to its last
-    return flat(x)[0].is_pinned() and flat(x)[-1].is_pinned()
+def is_pinned(x):  # a flat array, from its first element to its last
+    return flat(x[:1]).is_pinned() and flat(x[-1:]).is_pinned()
 
 
 def upload(*arrays):
@@ -70,19 +70,23 @@ def flat(x):
 
 def round_trip(a, out=None):
     """a + 1 in a new array, or in out, which may be a itself."""
-    a = np.require(a, np.float32, "CA")  # C-contiguous, aligned
+    a = np.require(a, np.float32, "CAE")  # C-contiguous, aligned, no subclass
     out = room(out, a.shape)
     if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
         a = a.copy()  # out would overwrite elements that are still to be read
     if a.size <= PIECE:
         return download(increment(*upload(a)), out)
-    device, arrays = torch.cuda.current_device(), (a.reshape(-1), out.reshape(-1))
+    device, arrays = torch.cuda.current_device(), (a.reshape(-1), np.asarray(out).reshape(-1))
     with lock:
-        if is_pinned(a) and is_pinned(out):
+        if all(map(is_pinned, arrays)):
             in_pieces(*arrays, lanes(device)[:3])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, *arrays), lanes(device), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, *arrays), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     return out
 
 

@@ -7,7 +7,7 @@ Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it 
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
 and another writes the product there. Of large ones, b goes up first, then a, in blocks, during the work on the one
-before. Arrays that pinned() made are used as they are, others pass through 144 MiB, until lanes.cache_clear().
+before. Arrays that pinned() made are used as they are, others pass through 192 MiB, until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def is_pinned(x):  # as a whole, being a part of what CuPy made, and fit for a k
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def matmul(a, b):
@@ -74,14 +74,25 @@ def round_trip(a, b, out=None):
     a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
     (x, y, z), rows = (cp.empty(each.shape, np.float32) for each in (a, b, out)), PIECE // max(b.shape)
     wait(z)  # CuPy's pool may hand out memory that is still in use
-    with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
-        carry(pool, device, rows, y, b)
-        for i in range(0, len(a) + 4 * rows, 4 * rows):
-            block, before = slice(i, i + 4 * rows), slice(max(0, i - 4 * rows), i)  # the first and the last are empty
-            carry(pool, device, rows, x[block], a[block])
-            wait(z)
-            cp.matmul(x[block], y, out=z[block])  # while the block before is downloaded and the next one uploaded
-            carry(pool, device, rows, out[before], z[before])
+    with lock:
+        try:
+            with ThreadPoolExecutor(LANES) as pool:
+                carry(pool, device, rows, y, b)
+                for i in range(0, len(a) + 4 * rows, 4 * rows):
+                    block, before = (
+                        slice(i, i + 4 * rows),
+                        slice(max(0, i - 4 * rows), i),
+                    )  # the first and the last are empty
+                    carry(pool, device, rows, x[block], a[block])
+                    wait(z)
+                    cp.matmul(
+                        x[block], y, out=z[block]
+                    )  # while the block before is downloaded and the next one uploaded
+                    carry(pool, device, rows, out[before], z[before])
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            cp.cuda.Device(device).synchronize()
+            lanes.cache_clear()
+            raise
     return out
 
 

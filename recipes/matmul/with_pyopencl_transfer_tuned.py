@@ -33,7 +33,7 @@ def lane(number):  # a queue, page-locked room for a piece and its product, and 
 
 
 @lru_cache
-def kernel(tile, number):  # one for each lane, because two threads must not set arguments of one
+def kernel(tile, queue):  # one for each queue, because two threads must not set arguments of one
     new = cl.Kernel(programs[tile], "matmul_large")
     new.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3)  # otherwise each call inspects its arguments
     return new
@@ -53,9 +53,9 @@ def upload(*arrays):
     return tuple(cl.array.to_device(queue, np.asarray(x, np.float32, order="C")) for x in arrays)
 
 
-def launch(queue, number, a, b, c, m, k, n):
+def launch(queue, a, b, c, m, k, n):
     tile = 128 if -(-m // 128) * -(-n // 128) >= units else 64  # every compute unit is to have work
-    kernel(tile, number)(queue, (-(-m // tile) * -(-n // tile) * GROUP,), (GROUP,), a, b, c, m, k, n)
+    kernel(tile, queue)(queue, (-(-m // tile) * -(-n // tile) * GROUP,), (GROUP,), a, b, c, m, k, n)
 
 
 def matmul(a, b):
@@ -65,7 +65,7 @@ def matmul(a, b):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     c = cl.array.empty(queue, (a.shape[0], b.shape[1]), np.float32)
     if c.size:  # a launch of no work-items is an error
-        launch(queue, None, a.base_data, b.base_data, c.base_data, *a.shape, b.shape[1])
+        launch(queue, a.base_data, b.base_data, c.base_data, *a.shape, b.shape[1])
     return c
 
 
@@ -90,24 +90,29 @@ def round_trip(a, b, out=None):
         a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
         factor = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, b.nbytes)
         rows = PIECE // max(b.shape)
-        with ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
-            list(pool.map(partial(send, b, factor, rows), range(LANES)))
-            list(pool.map(partial(run, a, factor, out, rows), range(LANES)))
+        lanes = [lane(number) for number in range(LANES)]
+        try:
+            with ThreadPoolExecutor(LANES) as pool:
+                list(pool.map(partial(send, b, factor, rows), lanes, range(LANES)))
+                list(pool.map(partial(run, a, factor, out, rows), lanes, range(LANES)))
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            lane.cache_clear()
+            raise
     return out
 
 
-def send(b, factor, rows, first):  # the pieces first, first + LANES, …
-    queue, room, *_ = lane(first)
+def send(b, factor, rows, lane, first):  # the pieces first, first + LANES, …
+    queue, room, *_ = lane
     for i in range(first * rows, len(b), LANES * rows):
         cl.enqueue_copy(queue, factor, staged(room[0], b[i : i + rows]), dst_offset=4 * i * b.shape[1])
 
 
-def run(a, factor, out, rows, first):  # the pieces first, first + LANES, …
-    queue, room, x, c = lane(first)
+def run(a, factor, out, rows, lane, first):  # the pieces first, first + LANES, …
+    queue, room, x, c = lane
     for i in range(first * rows, len(a), LANES * rows):
         product = out[i : i + rows]
         cl.enqueue_copy(queue, x, staged(room[0], a[i : i + rows]))
-        launch(queue, first, x, factor, c, len(product), a.shape[1], product.shape[1])
+        launch(queue, x, factor, c, len(product), a.shape[1], product.shape[1])
         result = product if is_pinned(product) else room[1, : product.size].reshape(product.shape)
         cl.enqueue_copy(queue, result, c)  # which waits for it, as above
         np.copyto(product, result)  # nothing to do if they are one

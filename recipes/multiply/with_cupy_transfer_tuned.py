@@ -7,7 +7,7 @@ Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
 and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 144 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
+small ones are copied whole. The buffers, 192 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -65,13 +65,21 @@ def round_trip(a, b, out=None):
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
-    arrays, device = [apart(x, out).reshape(-1) for x in (a, b, out)], cp.cuda.Device().id
+    arrays, device = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)], cp.cuda.Device().id
     if a.size and all(map(is_pinned, arrays)):
         x, y, z = map(seen_by_device, arrays)
-        wait(cp.multiply(x, y, out=z))
+        try:
+            cp.multiply(x, y, out=z)
+        finally:  # also after Ctrl-C: nobody may free the arrays before
+            wait(z)
     elif a.size > PIECE:
-        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
-            list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+        with lock:
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     else:
         download(multiply(*upload(a, b)), out)
     return out

@@ -6,7 +6,7 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
 and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 144 MiB, stay until lane.cache_clear(). Numba frees late:
+small ones are copied whole. The buffers, 144 MiB, stay until lanes.cache_clear(). Numba frees late:
 cuda.current_context().deallocations.
 """
 
@@ -30,9 +30,8 @@ def kernel(a, b, c):
 
 
 @lru_cache
-def lane(device, _):  # a stream, and room for a piece of every array, as NumPy and as a kernel sees it
-    rooms = pinned((3, PIECE))
-    return cuda.stream(), rooms, [*map(seen_by_device, rooms)]
+def lanes(device):  # of each a stream, and room for a piece of every array, as NumPy and as a kernel sees it
+    return [(cuda.stream(), x := pinned((3, PIECE)), [*map(seen_by_device, x)]) for _ in range(LANES)]
 
 
 def pinned(shape):
@@ -77,13 +76,21 @@ def round_trip(a, b, out=None):
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
-    arrays, device = [apart(x, out).reshape(-1) for x in (a, b, out)], cuda.get_current_device().id
+    arrays, device = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)], cuda.get_current_device().id
     if a.size and all(map(is_pinned, arrays)):
-        kernel[-(-a.size // THREADS), THREADS](*map(seen_by_device, arrays))
-        cuda.synchronize()
+        seen = map(seen_by_device, arrays)
+        try:
+            kernel[-(-a.size // THREADS), THREADS](*seen)
+        finally:  # also after Ctrl-C: nobody may free the arrays before
+            cuda.synchronize()
     elif a.size > PIECE:
-        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
-            list(pool.map(partial(run, device, arrays), range(LANES)))
+        with lock:
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     else:
         download(multiply(*upload(a, b)), out)
     return out
@@ -93,9 +100,9 @@ def apart(x, out):  # a copy, if a result that is written could change what is s
     return x.copy() if np.may_share_memory(x, out) and x.ctypes.data != out.ctypes.data else x
 
 
-def run(device, arrays, first):  # the pieces first, first + LANES, … of the arrays
+def run(device, arrays, lane, first):  # the pieces first, first + LANES, … of the arrays
+    stream, rooms, on_device = lane
     with cuda.gpus[device]:
-        stream, rooms, on_device = lane(device, first)
         for start in range(first * PIECE, arrays[0].size, LANES * PIECE):
             a, b, out = (x[start : start + PIECE] for x in arrays)
             np.copyto(rooms[0, : a.size], a)

@@ -7,7 +7,7 @@ Needs: nvcc
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
 and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 144 MiB, stay until inside(lane.cache_clear).
+small ones are copied whole. The buffers, 144 MiB, stay until inside(lanes.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +26,8 @@ kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("multiply"
 
 
 @lru_cache
-def lane(_):  # a stream that does not wait for others, and room for a piece of every array
-    return driver.Stream(1), pinned((3, PIECE))
+def lanes():  # of each a stream that does not wait for others, and room for a piece of every array
+    return [(driver.Stream(1), pinned((3, PIECE))) for _ in range(LANES)]
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -73,12 +73,17 @@ def round_trip(a, b, out=None):
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
-    arrays = [apart(x, out).reshape(-1) for x in (a, b, out)]
+    arrays = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     if a.size and all(map(is_pinned, arrays)):
         inside(launch, None, *arrays)
     elif a.size > PIECE:
-        with lock, ThreadPoolExecutor(LANES) as pool:  # which waits for its threads after Ctrl-C, too
-            list(pool.map(partial(inside, run, arrays), range(LANES)))
+        with lock:
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(inside, run, arrays), inside(lanes), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                inside(lanes.cache_clear)
+                raise
     else:
         inside(lambda: download(multiply(*upload(a, b)), out))
     return out
@@ -90,12 +95,15 @@ def apart(x, out):  # a copy, if a result that is written could change what is s
 
 def launch(stream, a, b, out):  # page-locked arrays have the same address on the device
     blocks = -(-out.size // (4 * THREADS))
-    kernel.prepared_async_call((blocks, 1), (THREADS, 1, 1), stream, *(x.ctypes.data for x in (a, b, out)), out.size)
-    stream.synchronize() if stream else wait(out)
+    addresses = [x.ctypes.data for x in (a, b, out)]
+    try:
+        kernel.prepared_async_call((blocks, 1), (THREADS, 1, 1), stream, *addresses, out.size)
+    finally:  # also after Ctrl-C: nobody may free the arrays before
+        stream.synchronize() if stream else wait(out)
 
 
-def run(arrays, first):  # the pieces first, first + LANES, … of the arrays
-    stream, rooms = lane(first)
+def run(arrays, lane, first):  # the pieces first, first + LANES, … of the arrays
+    stream, rooms = lane
     for start in range(first * PIECE, arrays[0].size, LANES * PIECE):
         a, b, out = (x[start : start + PIECE] for x in arrays)
         np.copyto(rooms[0, : a.size], a)

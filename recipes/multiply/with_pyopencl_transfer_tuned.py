@@ -6,7 +6,7 @@ Install: pip install "pyopencl[pocl]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two queues: one piece goes down while the
 next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 288 MiB, and 192 on the device, stay until lane.cache_clear().
+buffers, 288 MiB, and 192 on the device, stay until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lane(number):
-    """A queue, a kernel, because two threads must not set arguments of one, and room for a piece, on both sides."""
-    a, b = (cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in range(2))
-    return cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((3, PIECE)), (a, b)
+def lanes():
+    """Of each a queue, a kernel that no other thread sets arguments of, and room for pieces, on both sides."""
+    buffers = [[cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in "xy"] for _ in range(LANES)]
+    return [(cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((3, PIECE)), x) for x in buffers]
 
 
 def pinned(shape):
@@ -70,15 +70,19 @@ def round_trip(a, b, out=None):
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
-    if a.size <= PIECE:
-        return download(multiply(*upload(a, b)), out)
-    arrays = [apart(x, out).reshape(-1) for x in (a, b, out)]
+    arrays = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
-        if all(map(is_pinned, arrays)):
-            in_pieces(*arrays, [lane(i) for i in range(2)])
+        if a.size <= PIECE:
+            download(multiply(*upload(a, b)), out)
+        elif all(map(is_pinned, arrays)):
+            in_pieces(*arrays, lanes()[:2])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, *arrays), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, *arrays), lanes(), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     return out
 
 
@@ -96,14 +100,14 @@ def in_pieces(a, b, out, lanes):
             queue.finish()
 
 
-def through_buffers(a, b, out, first):  # the pieces first, first + LANES, …, each in the lane's buffers
-    queue, _, rooms, _ = lane(first)
+def through_buffers(a, b, out, lane, first):  # the pieces first, first + LANES, …, each in the lane's buffers
+    queue, _, rooms, _ = lane
     for start in range(first * PIECE, a.size, LANES * PIECE):
         *given, result = (x[start : start + PIECE] for x in (a, b, out))
         staged = rooms[:, : result.size]
         np.copyto(staged[0], given[0])
         np.copyto(staged[1], given[1])
-        events = enqueue(lane(first), *staged)
+        events = enqueue(lane, *staged)
         queue.finish()
         del events
         np.copyto(result, staged[2])

@@ -6,7 +6,7 @@ Install: pip install torch numpy
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two streams: one piece goes down while the
 next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 288 MiB, stay until lanes.cache_clear(); then PyTorch keeps them until torch.accelerator.empty_host_cache().
+buffers, 384 MiB, stay until lanes.cache_clear(); then PyTorch keeps them until torch.accelerator.empty_host_cache().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +31,8 @@ def pinned(shape):
     return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=True).numpy()
 
 
-def is_pinned(x):  # from its first element to its last
-    return flat(x)[0].is_pinned() and flat(x)[-1].is_pinned()
+def is_pinned(x):  # a flat array, from its first element to its last
+    return flat(x[:1]).is_pinned() and flat(x[-1:]).is_pinned()
 
 
 def upload(*arrays):
@@ -76,13 +76,17 @@ def round_trip(a, b, out=None):
     out = room(out, a.shape)
     if a.size <= PIECE:
         return download(multiply(*upload(a, b)), out)
-    device, arrays = torch.cuda.current_device(), [apart(x, out).reshape(-1) for x in (a, b, out)]
+    device, arrays = torch.cuda.current_device(), [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
         if all(map(is_pinned, arrays)):
             in_pieces(*arrays, lanes(device)[:2])
         else:
-            with ThreadPoolExecutor(LANES) as pool:
-                list(pool.map(partial(through_buffers, *arrays), lanes(device), range(LANES)))
+            try:
+                with ThreadPoolExecutor(LANES) as pool:
+                    list(pool.map(partial(through_buffers, *arrays), lanes(device), range(LANES)))
+            except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+                lanes.cache_clear()
+                raise
     return out
 
 

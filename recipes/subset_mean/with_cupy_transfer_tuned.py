@@ -31,8 +31,9 @@ add_subset, mean = module.get_function("add_subset"), module.get_function("mean"
 @lru_cache
 def lanes(device):
     """Of each lane a stream, and room for a piece: page-locked, and on the device."""
+    made = [(cp.cuda.Stream(non_blocking=True), empty_pinned(PIECE), cp.empty(PIECE)) for _ in range(LANES)]
     cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
-    return [(cp.cuda.Stream(non_blocking=True), empty_pinned(PIECE), cp.empty(PIECE)) for _ in range(LANES)]
+    return made
 
 
 def pinned(shape):
@@ -80,8 +81,14 @@ def round_trip(x):
     height, width, device = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1]), cp.cuda.Device().id
     bands = (kept[i : i + height] for i in range(0, len(kept), height))
     pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
-    with lock, ThreadPoolExecutor(LANES) as pool:
-        sums = list(pool.map(partial(run, device), lanes(device), (pieces[i::LANES] for i in range(LANES))))
+    with lock:
+        try:
+            with ThreadPoolExecutor(LANES) as pool:
+                sums = list(pool.map(partial(run, device), lanes(device), (pieces[i::LANES] for i in range(LANES))))
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            cp.cuda.Device(device).synchronize()
+            lanes.cache_clear()
+            raise
     return float(np.concatenate(sums).sum()) / kept.size + 1
 
 

@@ -5,7 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus, and only the rows of the subset.
-Of any other, threads send only the subset, through buffers of 192 MiB, which stay until lane.cache_clear().
+Of any other, threads send only the subset, through buffers of 192 MiB, which stay until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -33,8 +33,8 @@ def add(x, step, sums):  # of every step-th row and column; rows are shared out 
 
 
 @lru_cache
-def lane(device, _):  # a stream, and room for a piece: page-locked, and on the device
-    return cuda.stream(), pinned(PIECE), cuda.device_array(PIECE)
+def lanes(device):  # of each a stream, and room for a piece: page-locked, and on the device
+    return [(cuda.stream(), pinned(PIECE), cuda.device_array(PIECE)) for _ in range(LANES)]
 
 
 def pinned(shape):
@@ -84,21 +84,28 @@ def round_trip(x):
     height, width = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1])
     bands = (kept[i : i + height] for i in range(0, len(kept), height))
     pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
-    with lock, ThreadPoolExecutor(LANES) as pool:
-        return float(sum(pool.map(partial(run, device, pieces), range(LANES)))) / kept.size + 1
+    with lock:
+        try:
+            with ThreadPoolExecutor(LANES) as pool:
+                return float(sum(pool.map(partial(run, device, pieces), lanes(device), range(LANES)))) / kept.size + 1
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            lanes.cache_clear()
+            raise
 
 
-def run(device, pieces, first):
+def run(device, pieces, lane, first):
     """The sum of the pieces first, first + LANES, …"""
     with cuda.gpus[device]:
-        (stream, staged, on_device), sums = lane(device, first), cuda.to_device(np.zeros(BLOCKS))
+        (stream, staged, on_device), sums = lane, cuda.to_device(np.zeros(BLOCKS), stream=lane[0])
         for x in pieces[first::LANES]:
             stream.synchronize()  # before the buffer is filled again
             piece, host = on_device[: x.size].reshape(*x.shape), staged[: x.size].reshape(x.shape)
             np.copyto(host, x)
             piece.copy_to_device(host, stream=stream)
             add[min(BLOCKS, len(x)), THREADS, stream](piece, 1, sums)
-        return sums.copy_to_host().sum()  # waits for the stream
+        found = sums.copy_to_host(stream=stream)
+        stream.synchronize()
+        return found.sum()
 
 
 if __name__ == "__main__":

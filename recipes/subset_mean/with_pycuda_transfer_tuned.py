@@ -6,7 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 From a page-locked array, as pinned() makes it, the kernel itself reads over the bus, and only the rows of the subset.
-Of any other, threads send only the subset, through buffers of 96 MiB, which stay until inside(lane.cache_clear).
+Of any other, threads send only the subset, through buffers of 96 MiB on each side, which stay until
+inside(lanes.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,8 @@ add_subset, mean = module.get_function("add_subset").prepare("PqqqqP"), module.g
 
 
 @lru_cache
-def lane(_):  # a stream, which waits for to_gpu(), and room for a piece on both sides
-    return driver.Stream(), pinned(PIECE), driver.mem_alloc(8 * PIECE)
+def lanes():  # of each a stream, which waits for to_gpu(), and room for a piece on both sides
+    return [(driver.Stream(), pinned(PIECE), driver.mem_alloc(8 * PIECE)) for _ in range(LANES)]
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -82,8 +83,13 @@ def round_trip(x):
     height, width = max(1, PIECE // kept.shape[1]), min(PIECE, kept.shape[1])
     bands = (kept[i : i + height] for i in range(0, len(kept), height))
     pieces = [y[:, j : j + width] for y in bands for j in range(0, kept.shape[1], width)]
-    with lock, ThreadPoolExecutor(LANES) as pool:
-        return float(sum(pool.map(partial(inside, run, pieces), range(LANES)))) / kept.size
+    with lock:
+        try:
+            with ThreadPoolExecutor(LANES) as pool:
+                return float(sum(pool.map(partial(inside, run, pieces), inside(lanes), range(LANES)))) / kept.size
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            inside(lanes.cache_clear)
+            raise
 
 
 def over_the_bus(x):
@@ -93,9 +99,9 @@ def over_the_bus(x):
         wait(x)
 
 
-def run(pieces, first):
+def run(pieces, lane, first):
     """The sum of all elements, each plus one, of the pieces first, first + LANES, …"""
-    (stream, staged, on_device), sums = lane(first), gpuarray.to_gpu(np.zeros(BLOCKS))
+    (stream, staged, on_device), sums = lane, gpuarray.to_gpu(np.zeros(BLOCKS))
     for x in pieces[first::LANES]:
         stream.synchronize()  # before the buffer is filled again
         np.copyto(staged[: x.size].reshape(x.shape), x)

@@ -71,12 +71,18 @@ def round_trip(x):
         raise ValueError(f"subset_mean takes a two-dimensional array, not {x.dtype} {x.shape}")
     kept = x[::2] if (direct := x.flags.c_contiguous and is_pinned(x)) else x[::2, ::2]  # what goes over the bus
     count = max(1, min(2 if direct else LANES, -(-kept.size // (2 * PIECE))))
-    with lock, ThreadPoolExecutor(count) as pool:  # the lanes are shared by all callers
-        return sum(pool.map(partial(run, x, kept, direct, count), range(count))) / (x[::2, ::2].size or np.nan)
+    with lock:  # the lanes are shared by all callers
+        try:
+            lanes, work = [lane(number) for number in range(count)], partial(run, x, kept, direct, count)
+            with ThreadPoolExecutor(count) as pool:
+                return sum(pool.map(work, lanes, range(count))) / (x[::2, ::2].size or np.nan)
+        except BaseException:  # after a second Ctrl-C, threads may still use these lanes
+            lane.cache_clear()
+            raise
 
 
-def run(x, kept, direct, count, number):
-    queue, kernel, staged, room, sums = lane(number)
+def run(x, kept, direct, count, lane, number):
+    queue, kernel, staged, room, sums = lane
     height = 2 * PIECE // (width := max(1, min(kept.shape[1], 2 * PIECE)))
     events = [cl.enqueue_fill_buffer(queue, sums, np.float64(0), 0, 8 * groups)]  # kept: one that goes waits, GIL held
     for i, j in [(i, j) for i in range(0, len(kept), height) for j in range(0, kept.shape[1], width)][number::count]:

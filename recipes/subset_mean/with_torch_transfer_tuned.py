@@ -63,7 +63,7 @@ def round_trip(x):
     x = np.asarray(x, np.float64)
     if x.ndim != 2:
         raise ValueError(f"subset_mean takes a two-dimensional array, not {x.dtype} {x.shape}")
-    if x.size and x.flags.carray and tensor(x).is_pinned() and tensor(x)[-1, -1].is_pinned():  # first and last
+    if x.size and x.flags.carray and tensor(x).is_pinned() and tensor(x[-1:, -1:]).is_pinned():  # both ends
         memory = x.__array_interface__ | {"data": (x.ctypes.data, False)}  # the GPU sees it at the same address
         seen_by_device = torch.as_tensor(SimpleNamespace(__cuda_array_interface__=memory), device="cuda")
         try:
