@@ -40,12 +40,6 @@ else:
     workload.EDGE_SIZES, workload.MANY_PIECES = (0, 1, 2, 13, 1_003), 8_003
 
 
-def leave_work():
-    """Queues work of the default stream, whose memory goes back to the framework's pool while it is still in use."""
-    for _ in range(4):
-        getattr(module, recipe.workload)(*module.upload(*workload.inputs(size)))
-
-
 def arguments(kinds, out, seed):
     expected = Expected(workload, workload.inputs(size, seed))
     given = [placed(module, kind, x) for kind, x in zip(kinds, expected.inputs, strict=True)]
@@ -113,5 +107,5 @@ def fault():
 
 if __name__ == "__main__":
     sys.setswitchinterval(1e-5)  # seconds, so that threads of the host are often in between
-    leave_work()
+    device.leave_work()
     print(fault() or "right")

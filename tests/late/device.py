@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -61,18 +62,24 @@ class Event:
 
 class Memory:
     """Bytes of the device, filled with ones, which is NaN. Those of a stream's pool are handed out again as soon as
-    nothing of the host refers to them, for as many bytes or fewer."""
+    nothing of the host refers to them, for as many bytes or fewer: what is queued in that stream may still write there,
+    and so they are filled after it."""
 
     def __init__(self, size, pool=None):
-        free = device.pools.setdefault(pool, [])
-        enough = [i for i, each in enumerate(free) if each.nbytes >= size]
-        if enough:
-            self.bytes = free.pop(enough[0])
-        else:
-            self.bytes = np.full(max(1, size), 0xFF, np.uint8)
-            device.known.append((self.bytes.ctypes.data, self.bytes))
+        with device.lock:
+            free = device.pools.setdefault(pool, [])
+            enough = [i for i, each in enumerate(free) if each.nbytes >= size]
+            if enough:
+                self.bytes = free.pop(enough[0])
+            else:
+                self.bytes = np.empty(max(1, size), np.uint8)
+                device.known.append((self.bytes.ctypes.data, self.bytes))
         if pool is not None:
             weakref.finalize(self, free.append, self.bytes).atexit = False
+        if pool is not None and pool.queue:
+            device.submit(pool, partial(self.bytes.fill, 0xFF), self.bytes)
+        else:
+            self.bytes.fill(0xFF)
 
 
 class Device:
@@ -114,6 +121,11 @@ class Device:
     def synchronize(self, stream=None):
         waiting = [stream] if stream else self.streams
         self.until(lambda: not any(each.queue for each in waiting))
+
+    def leave_work(self):
+        """Work of the default stream, whose pool may then hand out memory that is still in use."""
+        for _ in range(4):
+            self.submit(legacy, lambda: None)
 
     def under_way(self, arrays):
         """Whether any of these arrays of the host is still to be read or written."""
