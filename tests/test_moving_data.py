@@ -1,5 +1,6 @@
-"""docs/transfers and benchmarks/transfers.py: the scripts run on a GPU, and everywhere on a CuPy that is as late as
-CUDA allows (tests/late); traces become bars, and a line of the store is read or refused. The lines here are made up."""
+"""docs/transfers and benchmarks/transfers.py: the scripts run on a GPU, and everywhere on a device that is as late as
+CUDA allows (late_script.py); traces become bars, and a line of the store is read or refused. The lines here are made
+up."""
 
 import copy
 import functools
@@ -26,7 +27,7 @@ from gpu_cookbook.store import commits, transfers
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "transfers.py"
 SCRIPTS = sorted((ROOT / "docs" / "transfers").glob("*.py"))
-LATE = Path(__file__).parent / "late"
+LATE = Path(__file__).with_name("late_script.py")
 
 spec = importlib.util.spec_from_file_location("benchmark_of_transfers", SCRIPT)
 benchmark = importlib.util.module_from_spec(spec)
@@ -53,13 +54,13 @@ def test_script(script, tmp_path):
 
 
 def late(text, tmp_path, seed, gpus=2):
-    """A script's run with the late CuPy; with small pieces, so that there are many of them."""
+    """A script's run on the late device; with small pieces, so that there are many of them."""
     for large, small in (("2**22", "2**12"), ("2**20", "2**10"), ("000_011", "0_011")):
         text = text.replace(large, small)
     path = tmp_path / "script.py"
     path.write_text(text, encoding="utf-8")
-    about = os.environ | {"PYTHONPATH": str(LATE), "SEED": str(seed), "GPUS": str(gpus)}
-    return subprocess.run([sys.executable, path], env=about, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, LATE, path, str(seed), str(gpus)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -457,7 +458,7 @@ def test_a_number_that_nobody_measures_is_an_error(monkeypatch):
             stored.moved(words)
 
 
-# ---- All of the benchmark, on the late CuPy.
+# ---- All of the benchmark, on the late device.
 
 ALL = """
 import importlib.util
@@ -465,6 +466,9 @@ import sys
 from types import SimpleNamespace
 
 sys.path[:0] = [{late!r}]
+import fake_cupy
+
+fake_cupy.install(gpus=2)
 spec = importlib.util.spec_from_file_location("transfers", {script!r})
 transfers = importlib.util.module_from_spec(spec)
 sys.modules["transfers"] = transfers
@@ -490,9 +494,9 @@ transfers.main("made-up")
 def test_a_run_stores_a_line_with_every_step(broken, clone, results):
     more = "wrong = transfers.script('zero_copy')\nwrong.multiply = lambda a, b, out: None\n"
     more += "load = transfers.script\ntransfers.script = lambda name: wrong if name == 'zero_copy' else load(name)\n"
-    values = {"late": str(LATE), "script": str(SCRIPT), "commit": git(clone, "rev-parse", "HEAD")}
+    values = {"late": str(LATE.with_name("late")), "script": str(SCRIPT), "commit": git(clone, "rev-parse", "HEAD")}
     text = ALL.format(**values, file=str(results / transfers.FILE), more=more * broken)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=os.environ | {"GPUS": "2"})
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found, complaints = transfers.kept(results)
     steps = found["made-up"].steps

@@ -1,4 +1,5 @@
-"""CuPy's names for device.py: ``install()`` puts them where ``import cupy`` finds them."""
+"""CuPy's names for device.py, and the few of cuda.bindings that scripts use beside them: ``install()`` puts them where
+``import cupy`` finds them. Several GPUs are one here, which has the memory and the streams of all."""
 
 import contextlib
 import sys
@@ -7,8 +8,24 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from device import Event, OnDevice, Stream, current_stream, device, kernel, launch, legacy, using, value
 
+PAGE = 4096  # bytes
+HOST = 2  # cudaMemLocationTypeHost
+registered = set()  # addresses of memory that is page-locked until somebody gives it back
+
+
+class CupyDevice(contextlib.nullcontext):
+    id = 0
+
+    def __init__(self, number=0):
+        super().__init__(self)
+
+    def synchronize(self):
+        device.synchronize()
+
 
 class CupyStream(Stream):
+    ptr = property(id)
+
     def __init__(self, null=False, non_blocking=False, ptds=False):
         super().__init__(not non_blocking)
 
@@ -30,6 +47,10 @@ class CupyStream(Stream):
 
 class ndarray(OnDevice):
     data = property(lambda self: SimpleNamespace(ptr=self.a.ctypes.data))
+    device = property(lambda self: CupyDevice())
+
+    def fill(self, number):
+        self.queue(lambda a: a.fill(number))
 
     def set(self, host, stream=None):
         if host.dtype != self.dtype:
@@ -82,6 +103,10 @@ def _binary(function):
 add, multiply = _binary(np.add), _binary(np.multiply)
 
 
+def copyto(to, of):
+    to.queue(np.copyto, of)
+
+
 def asarray(host, blocking=False):
     host = np.asarray(host)
     array = ndarray.pooled(host.shape, host.dtype)
@@ -120,10 +145,13 @@ class RawModule:
         return start
 
 
+def _stream(pointer):
+    return {each.ptr: each for each in device.streams}[pointer]
+
+
 def _memcpy_async(target, source, count, kind, stream):
-    stream = {id(each): each for each in device.streams}.get(stream, legacy)
     to, of = device.at(target)[:count], device.at(source)[:count]
-    device.submit(stream, lambda: np.copyto(to, of), to, of)
+    device.submit(_stream(stream), lambda: np.copyto(to, of), to, of)
 
 
 def _over(shape, dtype, memory):
@@ -132,48 +160,82 @@ def _over(shape, dtype, memory):
     return ndarray(device.at(memory)[:count].view(dtype).reshape(shape))
 
 
+def _malloc_managed(size):
+    """Unified memory: the host and the device reach it at one address, as they do page-locked memory."""
+    memory = device.page_locked(-(-size // 4), np.float32)
+    return SimpleNamespace(ptr=memory.ctypes.data, memory=memory)
+
+
+def _prefetch(address, size, number, stream):
+    """Pages that are sent ahead change nothing, but take their turn in a stream. CuPy sends them to a GPU only."""
+    memory = device.at(address)[:size]
+    assert memory.size == size and number >= 0
+    device.submit(_stream(stream), lambda: None, memory)
+
+
+def _prefetch_to_host(address, size, location, flags, stream):
+    """The way of cuda.bindings, which returns errors."""
+    assert location.type == HOST and flags == 0
+    _prefetch(address, size, 0, stream)
+    return (0,)
+
+
+def _host_register(address, size, flags):
+    """CUDA knows page-locked memory by its pages, and refuses one that it knows."""
+    first, last = address // PAGE, (address + size - 1) // PAGE
+    if any(start // PAGE <= last and first <= (start + n - 1) // PAGE for start, n in list(device.pinned.items())):
+        raise RuntimeError("cudaErrorHostMemoryAlreadyRegistered")
+    device.pinned[address] = size
+    registered.add(address)
+
+
+def _host_unregister(address):
+    if device.under_way([device.at(address)]):
+        raise RuntimeError("pages that the device still reads or writes may move")
+    del device.pinned[address]
+    registered.remove(address)
+
+
 def _attributes(address):
     pinned = any(first <= address < first + size for first, size in list(device.pinned.items()))
     return SimpleNamespace(type=1 if pinned else 0, devicePointer=address)
 
 
-def install():
-    cupy, cupyx = ModuleType("cupy"), ModuleType("cupyx")
-    for each in (add, multiply, asarray, empty, asnumpy, RawModule):
-        setattr(cupy, each.__name__ if each not in (add, multiply) else "add" if each is add else "multiply", each)
-    cupy.ndarray = _over
+def install(gpus=1):
+    cupy, cupyx, bindings = ModuleType("cupy"), ModuleType("cupyx"), ModuleType("cuda.bindings")
+    for each in (asarray, empty, asnumpy, copyto, RawModule):
+        setattr(cupy, each.__name__, each)
+    cupy.add, cupy.multiply, cupy.ndarray = add, multiply, _over
     cupy.nan, cupy.float32, cupy.float64 = np.nan, np.float32, np.float64
     cupy.array = lambda x: asarray(np.asarray(x))
     cupy.zeros = lambda shape, dtype=np.float64: asarray(np.zeros(shape, dtype))
     cupy.RawKernel = lambda code, name, **options: RawModule(code).get_function(name)
-
-    class Gpu(contextlib.nullcontext):
-        id = 0
-
-        def __init__(self, number=0):
-            super().__init__()
-
-        def synchronize(self):
-            device.synchronize()
-
-    CupyStream.null, CupyStream.ptr = legacy, property(id)
+    CupyStream.null, legacy.ptr = legacy, 0
     cupy.cuda = SimpleNamespace(
         Stream=CupyStream,
         Event=lambda *_, **__: Event(),
-        Device=Gpu,
+        Device=CupyDevice,
         UnownedMemory=lambda address, size, owner, device_id=-1: address,
         MemoryPointer=lambda address, offset: address + offset,
+        malloc_managed=_malloc_managed,
         get_current_stream=current_stream,
         runtime=SimpleNamespace(
             pointerGetAttributes=_attributes,
             memcpyAsync=_memcpy_async,
             memcpyHostToDevice=1,
             memcpyDeviceToHost=2,
-            streamSynchronize=lambda pointer: device.synchronize(
-                {id(each): each for each in device.streams}.get(pointer, legacy)
-            ),
+            memPrefetchAsync=_prefetch,
+            hostRegister=_host_register,
+            hostUnregister=_host_unregister,
+            streamSynchronize=lambda pointer: device.synchronize(_stream(pointer)),
             deviceSynchronize=device.synchronize,
+            getDeviceCount=lambda: gpus,
         ),
     )
     cupyx.empty_pinned = empty_pinned
-    sys.modules |= {"cupy": cupy, "cupyx": cupyx}
+    bindings.runtime = SimpleNamespace(
+        cudaMemLocation=SimpleNamespace,
+        cudaMemLocationType=SimpleNamespace(cudaMemLocationTypeHost=HOST),
+        cudaMemPrefetchAsync=_prefetch_to_host,
+    )
+    sys.modules |= {"cupy": cupy, "cupyx": cupyx, "cuda.bindings": bindings}

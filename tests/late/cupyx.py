@@ -1,3 +1,0 @@
-from cupy import empty_pinned
-
-__all__ = ["empty_pinned"]
