@@ -122,5 +122,7 @@ def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
 def sources(name: str) -> set[str]:
     """The files whose code a step runs, as git names them."""
     recipe = catalogue.find(*RECIPE) if name.startswith("recipe") else None
-    script = "between_gpus" if name.startswith("gpu_to_gpu") else name
+    script = {"allocate_page_locked": "page_locked"}.get(
+        name, "between_gpus" if name.startswith("gpu_to_gpu") else name
+    )
     return commits.sources(recipe) if recipe else {f"docs/transfers/{script}.py"}

@@ -79,15 +79,10 @@ def round_trip(a, b, out=None):
             with ThreadPoolExecutor(LANES) as pool:
                 carry(pool, device, rows, y, b)
                 for i in range(0, len(a) + 4 * rows, 4 * rows):
-                    block, before = (
-                        slice(i, i + 4 * rows),
-                        slice(max(0, i - 4 * rows), i),
-                    )  # the first and the last are empty
+                    block, before = slice(i, i + 4 * rows), slice(max(0, i - 4 * rows), i)
                     carry(pool, device, rows, x[block], a[block])
-                    wait(z)
-                    cp.matmul(
-                        x[block], y, out=z[block]
-                    )  # while the block before is downloaded and the next one uploaded
+                    wait(z)  # for the product of the block before, which is downloaded during this one
+                    cp.matmul(x[block], y, out=z[block])
                     carry(pool, device, rows, out[before], z[before])
         except BaseException:  # after a second Ctrl-C, threads may still use these lanes
             cp.cuda.Device(device).synchronize()
