@@ -91,6 +91,7 @@ def test_right_however_late_the_device_is(recipe):
     [
         pytest.param(recipe, number, id=f"{named(recipe)}, line {line.lineno}")
         for recipe in RECIPES
+        if recipe.workload == "increment"  # one of every framework is enough to prove that the device finds it
         for number, line in enumerate(waits(ast.parse(recipe.path.read_text())))
     ],
 )
