@@ -95,6 +95,8 @@ $(VENV)/installed-docs: setup.cfg pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA),test]'
+	@# Matplotlib looks for fonts when it is used first, and says so if that takes long: not in the midst of a test.
+	$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null
 	@touch $@
 
 clean:

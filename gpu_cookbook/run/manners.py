@@ -31,7 +31,7 @@ from gpu_cookbook.run import family
 from gpu_cookbook.run.check import round_trip, steps, takes_out
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
-from gpu_cookbook.run.transfers import has_transfers, placed, writes_into
+from gpu_cookbook.run.transfers import placed, writes_into
 
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks
@@ -117,7 +117,7 @@ class Watch:
         if "engine" in self.recipe.functions and self.recipe.framework != "multiprocessing":  # a pool keeps nothing
             kept, least = max(kept, KEPT_BY_ENGINES), BYTES_BY_ENGINES * calls
         self._look_for_leaks(call, calls, kept, least)
-        if has_transfers(module) and hasattr(workload, "MANY_PIECES"):
+        if hasattr(module, "round_trip") and hasattr(workload, "MANY_PIECES"):
             call = call_in_pieces(module, workload)
             call()
             call()  # what is kept for the next call is there now

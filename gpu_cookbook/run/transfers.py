@@ -29,21 +29,18 @@ def writes_into(module: ModuleType) -> bool:
     return takes_out(getattr(module, "round_trip", module.download))
 
 
-def has_transfers(module: ModuleType) -> bool:
-    """Whether the recipe does anything about the way from host to host."""
-    return hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)
-
-
 def check_transfers(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
     """What is wrong, in one line, with the way from host arrays to a host result at this size, or None, if the recipe
-    does anything about it. After the last edge size, others are tried at which the work is done in pieces."""
-    if not has_transfers(module):
+    does anything about it. After the last edge size, others are tried at which a round_trip() of the recipe's own does
+    the work in pieces; upload, work and download do it in one."""
+    has_transfers = hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)
+    if not has_transfers:
         return None
     last, many = size == workload.EDGE_SIZES[-1], getattr(workload, "MANY_PIECES", None)
     fault = _fault_at(module, workload, size, device, last)
     if not fault and last:
         fault = _fault_of_refusals(module, workload, size)
-    if fault or not last or not many:
+    if fault or not last or not many or not hasattr(module, "round_trip"):
         return fault
     several = few_pieces(many)
     for at, found in (
@@ -291,8 +288,6 @@ def _fault_of_layouts(module: ModuleType, workload: ModuleType, size: Size) -> s
 def _fault_of_threads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """Two threads of the caller at once, each with inputs of its own. Only a recipe's own round_trip() has to do that:
     in PyCUDA, the plain steps need the context, which a thread has only if its code makes it current."""
-    if not hasattr(module, "round_trip"):
-        return None
     way = round_trip(module, workload)
     expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
 
