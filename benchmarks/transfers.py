@@ -196,9 +196,13 @@ def limits(arrays: Arrays, work: Work) -> Iterator[Way]:
         cp.cuda.get_current_stream().synchronize()
         work.everywhere(lambda part, other: np.multiply(part, other, out=part), out, b)
 
+    def both_there(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        work.check(out)
+        multiplied(a, b, out)
+
     yield Way("limit_up", send, arrays, after=multiplied)
     yield Way("limit_down", fetch, arrays)
-    yield Way("limit_both", both, arrays)
+    yield Way("limit_both", both, arrays, after=both_there)
 
 
 def between_gpus(work: Work) -> Iterator[Way | Step]:

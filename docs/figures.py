@@ -54,7 +54,7 @@ class Ratio(Figure):
 
 
 class Wins(Figure):
-    """The size from which a technique is faster than another from host to host, which is NumPy if none is named."""
+    """The size from which a technique is faster than another one, which is NumPy if none is named."""
 
     def figure(self, words, other="numpy"):
         workload, technique, metric = words.split()

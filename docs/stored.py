@@ -200,7 +200,7 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
 @cache
 def transferred() -> dict[str, transfers.Kept]:
     """{machine: its newest run of benchmarks/transfers.py}, GPU_MACHINE first."""
-    found, complaints = transfers.kept(asv_files.Store().folder)
+    found, complaints = transfers.kept(store().folder)
     complain(complaints)
     return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
 

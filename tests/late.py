@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# The fakes must be found before anything imports a framework: hence the imports below it, and noqa.
 sys.path.insert(0, str(Path(__file__).with_name("late")))
 
 import numpy as np  # noqa: E402

@@ -5,6 +5,7 @@ import runpy
 import sys
 from pathlib import Path
 
+# The fakes must be found before they are imported: hence the imports below it, and noqa.
 sys.path.insert(0, str(Path(__file__).with_name("late")))
 
 import fake_cupy  # noqa: E402

@@ -39,7 +39,7 @@ def run(script, folder, **settings):
     "script",
     [
         pytest.param(script, id=script.stem, marks=[pytest.mark.skip(reason=reason)] if reason else [])
-        for script in SCRIPTS
+        for script in (*SCRIPTS, *sorted((DOCS / "transfers").glob("*.py")))
         for reason in [machine.obstacle(catalogue.read(script))]
     ],
 )

@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 import pytest
 from conftest import git
 from test_door import OBEYED, dumped, mutants
-from test_moving import run
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import html_page, timelines
@@ -36,21 +35,6 @@ spec.loader.exec_module(benchmark)
 
 
 # ---- The scripts.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(script, id=script.stem, marks=[pytest.mark.skip(reason=reason)] if reason else [])
-        for script in SCRIPTS
-        for reason in [machine.obstacle(catalogue.read(script))]
-    ],
-)
-def test_script(script, tmp_path):
-    done = run(script, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 1, done.stdout
 
 
 def late(text, tmp_path, seed, gpus=2):

@@ -33,8 +33,7 @@ def check_transfers(module: ModuleType, workload: ModuleType, size: Size, device
     """What is wrong, in one line, with the way from host arrays to a host result at this size, or None, if the recipe
     does anything about it. After the last edge size, others are tried at which a round_trip() of the recipe's own does
     the work in pieces; upload, work and download do it in one."""
-    has_transfers = hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)
-    if not has_transfers:
+    if not (hasattr(module, "round_trip") or hasattr(module, "pinned") or writes_into(module)):
         return None
     last, many = size == workload.EDGE_SIZES[-1], getattr(workload, "MANY_PIECES", None)
     fault = _fault_at(module, workload, size, device, last)

@@ -13,6 +13,11 @@ from gpu_cookbook.words import plain
 
 FILE, KIND = "transfers.jsonl", "transfers"
 RECIPE = ("multiply", "cupy_transfer_tuned")  # the tuned one, at the end of the ladder
+SCRIPTS = {  # of docs/transfers, of the steps whose names differ
+    "allocate_page_locked": "page_locked",
+    "gpu_to_gpu": "between_gpus",
+    "gpu_to_gpu_through_host": "between_gpus",
+}
 
 Bar = tuple[str, float, float]  # what was busy, from when, and for how long, in µs
 
@@ -122,7 +127,4 @@ def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
 def sources(name: str) -> set[str]:
     """The files whose code a step runs, as git names them."""
     recipe = catalogue.find(*RECIPE) if name.startswith("recipe") else None
-    script = {"allocate_page_locked": "page_locked"}.get(
-        name, "between_gpus" if name.startswith("gpu_to_gpu") else name
-    )
-    return commits.sources(recipe) if recipe else {f"docs/transfers/{script}.py"}
+    return commits.sources(recipe) if recipe else {f"docs/transfers/{SCRIPTS.get(name, name)}.py"}

@@ -78,7 +78,7 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
+    a, b = (np.require(x, np.float32, "CAE") for x in (a, b))  # C-contiguous, aligned, no subclass
     if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]):
         raise ValueError(f"matmul takes arrays of M×K and K×N, not {a.shape} and {b.shape}")
     out = np.empty((len(a), b.shape[1]), np.float32) if out is None else out

@@ -7,7 +7,7 @@ Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision t
 
 Small matrices (K up to 256, a tile of 20 × 16 per multiprocessor) are copied to page-locked memory, from which a graph
 fetches and multiplies them, into such memory. Of large ones, b goes up first, then a, in blocks, during the work on the
-one before, through page-locked memory if pinned() did not make them. 150 MiB at most, until the caches are cleared.
+one before, through page-locked memory if pinned() did not make them: 150 MiB at most on an H200, until the caches go.
 """
 
 from functools import lru_cache, partial

@@ -65,7 +65,7 @@ def download(c, out=None):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
+    a, b = (np.require(x, np.float32, "CAE") for x in (a, b))  # C-contiguous, aligned, no subclass
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (a.shape == b.shape == out.shape and out.dtype == np.float32 and out.flags.carray):
         what = f"{a.shape} and {b.shape} into {out.dtype} {out.shape}"

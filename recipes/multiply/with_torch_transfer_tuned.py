@@ -70,7 +70,7 @@ def flat(x):
 
 
 def round_trip(a, b, out=None):
-    a, b = (np.require(x, np.float32, "CA") for x in (a, b))  # C-contiguous, aligned
+    a, b = (np.require(x, np.float32, "CAE") for x in (a, b))  # C-contiguous, aligned, no subclass
     if a.shape != b.shape:
         raise ValueError(f"multiply takes arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     out = room(out, a.shape)
