@@ -6,8 +6,9 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
-and another writes the product there. Of large ones, b goes up first, then a, in blocks, during the work on the one
-before. Arrays that pinned() made are used as they are, others pass through 192 MiB, until lanes.cache_clear().
+and another writes the product there: a graph, recorded once for each size and place. Of large ones, b goes up first,
+then a, in blocks, during the work on the one before. Arrays that pinned() made are used as they are, others pass
+through 48 MiB of such memory, until lanes.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,19 @@ multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
 
 
 @lru_cache
-def lanes(device):  # of each a stream, and page-locked room for a piece of every matrix
-    return [(cp.cuda.Stream(non_blocking=True), pinned((3, PIECE))) for _ in range(LANES)]
+def lanes(device):  # of each a stream, and page-locked room for a piece
+    return [(cp.cuda.Stream(non_blocking=True), pinned(PIECE)) for _ in range(LANES)]
+
+
+@lru_cache(32)
+def graph(device, m, k, n, a, b, c):  # of the page-locked memory at these addresses
+    room, sizes = cp.empty(m * k + k * n, np.float32), [np.int32(i) for i in (m * k, k * n, m, k, n)]
+    wait(room)  # CuPy's pool may hand out memory that is still in use
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()  # nothing runs yet
+        fetch((-(-room.size // 256),), (256,), (a, b, room, *sizes[:2]))
+        multiply((-(-m // ROWS) * -(-n // COLUMNS),), (THREADS,), (room, room.data.ptr + 4 * m * k, c, *sizes[2:]))
+        return stream.end_capture(), room
 
 
 def pinned(shape):
@@ -66,9 +78,9 @@ def round_trip(a, b, out=None):
     if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"matmul fills writeable C-order float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
     tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), cp.cuda.runtime.getDevice()
-    if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size <= PIECE:
+    if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size + out.size <= PIECE:
         with lock:
-            return small(a, b, out, tiles, lanes(device))
+            return small(a, b, out, device, lanes(device))
     if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
         return download(matmul(*upload(a, b)), out)
     a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
@@ -91,18 +103,20 @@ def round_trip(a, b, out=None):
     return out
 
 
-def small(a, b, out, tiles, ways):
+def small(a, b, out, device, ways):
     ways[:2] = ways[1::-1]  # two rooms in turn: the CPU is slow to write where the GPU has just read
-    x, y, c = (z if is_pinned(z) else ways[0][1][i, : z.size].reshape(z.shape) for i, z in enumerate((a, b, out)))
-    np.copyto(x, a)  # nothing to do if they are one
-    np.copyto(y, b)
-    on_gpu, sizes = cp.empty(x.size + y.size, np.float32), [np.int32(n) for n in (x.size, y.size, *x.shape, y.shape[1])]
+    (stream, room), hosts = ways[0], (a, b, out)
+    if not all(map(is_pinned, hosts)):
+        ends = 0, a.size, a.size + b.size, a.size + b.size + out.size
+        hosts = [room[i:j].reshape(x.shape) for i, j, x in zip(ends[:3], ends[1:], hosts, strict=True)]
+        np.copyto(hosts[0], a)
+        np.copyto(hosts[1], b)
+    recorded, _ = graph(device, *a.shape, b.shape[1], *(x.ctypes.data for x in hosts))
     try:
-        fetch((-(-on_gpu.size // 256),), (256,), (x.ctypes.data, y.ctypes.data, on_gpu, *sizes[:2]))
-        multiply((tiles,), (THREADS,), (on_gpu, on_gpu.data.ptr + x.nbytes, c.ctypes.data, *sizes[2:]))
+        recorded.launch(stream)
     finally:  # after Ctrl-C, too
-        wait(c)
-    np.copyto(out, c)
+        stream.synchronize()
+    np.copyto(out, hosts[2])
     return out
 
 
@@ -113,10 +127,10 @@ def carry(pool, device, rows, to, source):  # to the GPU or from it: page-locked
 
 
 def run(to, source, rows, way, first):  # the pieces first, first + LANES, …
-    (stream, rooms), host = way, to if isinstance(to, np.ndarray) else source
+    (stream, room), host = way, to if isinstance(to, np.ndarray) else source
     for i in range(first * rows, len(to), LANES * rows):
         x, y, part = (each[i : i + rows] for each in (to, source, host))
-        staged = part if is_pinned(part) else rooms[0, : part.size].reshape(part.shape)
+        staged = part if is_pinned(part) else room[: part.size].reshape(part.shape)
         if to is host:
             np.copyto(x, y.get(stream, out=staged))
         else:
