@@ -3,7 +3,8 @@
 Each script of docs/transfers multiplies the same two arrays, and so do NumPy on one core, PyTorch on all of them, and
 CuPy's tuned recipe. All take turns in one process, for a few rounds of a few calls, and so do bare copies, which are
 the limit. Every call gets host arrays that were filled just before it, so that nothing can be left on the GPU, and
-every result is compared with NumPy's. A copy between two GPUs is measured where there are two.
+every result is compared with NumPy's. A copy between two GPUs is measured where there are two. Before all that, the
+product of two small matrices takes turns with what it is made of.
 
 When all times are taken, one more call of each is recorded: PyTorch's profiler (Kineto, on CUPTI) sees every copy and
 kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see NumPy's copies on the
@@ -22,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -49,7 +51,8 @@ FILE = ROOT / "benchmarks" / "results" / transfers.FILE
 CODE = ("benchmarks/transfers.py", "docs/transfers", "recipes", "kernels", "gpu_cookbook")  # what a line depends on
 
 ELEMENTS = 2**28
-ROUNDS, CALLS = 5, 3  # as many turns, and so many calls in each
+SIDE = 200  # of the small matrices
+ROUNDS, CALLS, SMALL_CALLS = 5, 3, 200  # as many turns, and so many calls in each
 GPU_MEMORY = 16 * 2**30  # bytes: the arrays of all steps together, and room for CuPy's pool
 MOST_BARS = {"host": 300, "wait": 100}  # of all rows of a kind; of all others together:
 MOST_OTHERS = 200
@@ -119,11 +122,36 @@ class Work:
             raise Wrong(f"element {wrong:,} is {out[wrong]}, not {self.product[wrong]}")
 
 
+class Products(Work):
+    """Small matrices and their product. No threads, which would keep the caches busy."""
+
+    def __init__(self) -> None:
+        self.a, self.b = catalogue.workload_module("matmul").inputs(SIDE)
+        self.product = np.matmul(self.a, self.b, dtype=np.float64)
+
+    def fill(self, arrays: Arrays) -> None:
+        a, b, out = arrays
+        np.copyto(a, self.a)
+        np.copyto(b, self.b)
+        out.fill(np.nan)
+
+    def check(self, out: np.ndarray) -> None:
+        if not np.allclose(out, self.product, rtol=0, atol=1e-4):
+            raise Wrong(f"a product of two matrices is off by {np.abs(out - self.product).max()}")
+
+
 # ---- The steps.
 
 
 def script(name: str) -> ModuleType:
     return Loader(catalogue.read(SCRIPTS / f"{name}.py")).execute()
+
+
+def recipe(step: str) -> ModuleType:
+    """The recipe of which a step is."""
+    workload, technique = transfers.RECIPES[step]
+    (found,) = catalogue.choose([workload], [technique])
+    return Loader(found).execute()
 
 
 def ways(work: Work) -> Iterator[Way | Step]:
@@ -159,9 +187,7 @@ def ways(work: Work) -> Iterator[Way | Step]:
             yield Way(name, module.multiply, kinds[STEPS[name]], module)
         else:
             yield Step(name, reason=f"no {STEPS[name]} arrays")
-    workload, technique = transfers.RECIPE
-    (recipe,) = catalogue.choose([workload], [technique])
-    tuned = Loader(recipe).execute()
+    tuned = recipe("recipe")
     for name, kind in RECIPES.items():
         yield Way(name, lambda a, b, out: tuned.round_trip(a, b, out=out), kinds[kind], tuned)
 
@@ -221,6 +247,47 @@ def between_gpus(work: Work) -> Iterator[Way | Step]:
     yield Way(names[1], lambda x, out: module.through_host(x, out, locked), (x, out), module)
 
 
+def small() -> Iterator[Step]:
+    """Two small matrices from host to host, and what that is made of."""
+    import cupy as cp
+
+    work, tuned, stream = Products(), recipe("small"), cp.cuda.get_current_stream()
+    ordinary = tuple(np.empty((SIDE, SIDE), np.float32) for _ in range(3))
+    page_locked = tuple(tuned.pinned((SIDE, SIDE)) for _ in range(3))
+    kernel = cp.RawKernel('extern "C" __global__ void empty() {}', "empty")
+
+    def launch(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        kernel((1,), (1,), ())
+        stream.synchronize()
+
+    def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        np.matmul(a, b, out=out)
+
+    def call(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        tuned.round_trip(a, b, out=out)
+
+    whole = Way("small", call, ordinary, tuned)
+    yield from measure(
+        [
+            Way("small_numpy", multiply, ordinary),
+            Way("small_launch", launch, ordinary, after=multiply),
+            Way("small_page_locked", call, page_locked, tuned),
+            whole,
+        ],
+        work,
+        SMALL_CALLS,
+    )
+    copies: list[tuple[float, ...]] = []
+    with watching(tuned) as watched:
+        for _ in range(SMALL_CALLS):
+            prepared(whole, work)
+            watched.spans.clear()
+            whole.call(*whole.arrays)
+            copies.append(tuple((end - start) / 1e9 for _, start, end in watched.spans))
+    yield Step("small_copy_in", Timing.of([first + second for first, second, _ in copies]))
+    yield Step("small_copy_out", Timing.of([last for *_, last in copies]))
+
+
 # ---- Measuring.
 
 
@@ -251,7 +318,7 @@ def timed(way: Way, work: Work) -> float:
     return took
 
 
-def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
+def measure(every: Iterable[Way | Step], work: Work, calls: int = CALLS) -> Iterator[Step]:
     """The measured steps, in the same order. A Step among them stays as it is."""
     found: dict[str, Way | Step] = {each.name: each for each in every}
     samples: dict[str, list[float]] = {name: [] for name in found}
@@ -266,7 +333,7 @@ def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
                 print(f"  {name}: {reason(error)}", file=sys.stderr)
 
     def turn(way: Way) -> None:
-        samples[way.name] += [timed(way, work) for _ in range(CALLS)]
+        samples[way.name] += [timed(way, work) for _ in range(calls)]
 
     print("first calls", file=sys.stderr)
     for name in found:
@@ -276,7 +343,8 @@ def measure(every: Iterable[Way | Step], work: Work) -> Iterator[Step]:
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
         for name in names[number:] + names[:number]:  # nobody always comes after the same neighbour
             attempt(name, turn)
-    warm_up()
+    if any(name in timelines.DRAWN for name in names):
+        warm_up()
     for name in names:
         if isinstance(found[name], Way):
             step = Step(name, Timing.of(samples[name]))
@@ -317,6 +385,20 @@ class Watched:
         return self.watch(np.copyto)
 
 
+@contextmanager
+def watching(module: ModuleType | None) -> Iterator[Watched]:
+    """Meanwhile, the copies on the host that the module does are kept."""
+    watched = Watched()
+    own = {name: getattr(module, name) for name in ("np", "touch") if hasattr(module, name)}
+    try:
+        for name, value in own.items():
+            setattr(module, name, watched if name == "np" else watched.watch(value))  # touch() reads pages on the host
+        yield watched
+    finally:
+        for name, value in own.items():
+            setattr(module, name, value)
+
+
 def warm_up() -> None:
     """A first recording, which starts CUPTI and is thrown away."""
     import torch
@@ -331,24 +413,14 @@ def record(way: Way, step: Step, work: Work) -> Step:
     from torch.profiler import ProfilerActivity, profile, record_function
 
     prepared(way, work)
-    watched, module = Watched(), way.module
-    own = {name: getattr(module, name) for name in ("np", "touch") if hasattr(module, name)}
-    if "np" in own:
-        module.np = watched
-    if "touch" in own:  # which reads pages on the host
-        module.touch = watched.watch(own["touch"])
-    try:
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-            way.call(*way.arrays)  # the first launch of each kernel in a recording is slow
-            prepared(way, work)
-            earliest = time.time_ns()
-            with record_function(MARK):
-                begin = time.time_ns()
-                way.call(*way.arrays)
-                end = time.time_ns()
-    finally:
-        for name, value in own.items():
-            setattr(module, name, value)
+    with watching(way.module) as watched, profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        way.call(*way.arrays)  # the first launch of each kernel in a recording is slow
+        prepared(way, work)
+        earliest = time.time_ns()
+        with record_function(MARK):
+            begin = time.time_ns()
+            way.call(*way.arrays)
+            end = time.time_ns()
     checked(way, work)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
@@ -523,9 +595,11 @@ def main(
             head = commit_here()
         except StoreError as error:
             fail(str(error))
+    print("small matrices", file=sys.stderr)
+    steps = {step.name: step for step in small()}
     print("making arrays", file=sys.stderr)
     work = Work()
-    steps = {step.name: step for step in measure([*ways(work), *between_gpus(work)], work)}
+    steps |= {step.name: step for step in measure([*ways(work), *between_gpus(work)], work)}
     out = console()
     out.print(text.terminal([table(steps)], out.width))
     if save:

@@ -319,6 +319,9 @@ def write_transfers():
         "generated/transfers.md",
         by_machine({name: "".join(table_html(each, "") for each in those) for name, those in found.items()}),
     )
+    small = {name: timelines.small(kept) for name, kept in every.items()}
+    there = {name: table_html(table, "") for name, table in small.items() if table.rows}
+    put("generated/transfers-small.md", by_machine(there))
     for step in timelines.DRAWN:
         parts = {}
         for name, kept in every.items():

@@ -220,7 +220,7 @@ def moved(words: str) -> Moved | None:
     of its drawing was busy. The step may be "limit". Of GPU_MACHINE, or of the first machine where it was measured;
     None if there is none."""
     name, *others = words.split()
-    known = {"limit": None, timelines.ALLOCATION: None, **timelines.WAYS, **timelines.COPIES}
+    known = {"limit": None, timelines.ALLOCATION: None, **timelines.WAYS, **timelines.COPIES, **timelines.SMALL}
     if name not in known or others not in ([], ["share"], ["rate"], *([row] for row in timelines.ROWS)):
         raise NotStored(f"'{words}' names nothing that benchmarks/transfers.py measures")
     for run in transferred().values():

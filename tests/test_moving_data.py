@@ -205,6 +205,7 @@ def made_up(commit, machine_name="made-up", date="2026-11-23"):
             measured("numpy", 300),
             measured("torch_cpu", 43),
             *(measured(name, 300 - 20 * n, whole) for n, name in enumerate((*benchmark.STEPS, *benchmark.RECIPES))),
+            *(measured(name, 0.01 * number) for number, name in enumerate(timelines.SMALL, 1)),
             {"step": "gpu_to_gpu", "reason": "there is only one GPU"},
             {"step": "gpu_to_gpu_through_host", "reason": "there is only one GPU"},
         ],
@@ -300,7 +301,8 @@ def test_a_line_that_was_changed_anywhere_costs_at_most_itself(results, line):
         assert not any(OBEYED.search(complaint) for complaint in complaints)
         refused += len(complaints)
         for kept in found.values():  # what is read can be shown
-            shown = "".join(map(html_page.html_of, (timelines.ladder(kept), timelines.copies(kept))))
+            drawn = timelines.ladder(kept), timelines.copies(kept), timelines.small(kept)
+            shown = "".join(map(html_page.html_of, drawn))
             assert "<script" not in shown
     assert refused > 100
 
@@ -317,7 +319,8 @@ def kept(results, line):
 def test_the_page_names_the_steps_that_are_measured(kept):
     assert {*timelines.WAYS} == {*timelines.ON_CPU, *benchmark.STEPS, *benchmark.RECIPES}
     known = {*timelines.WAYS, *timelines.COPIES, timelines.ALLOCATION}
-    assert known == {*kept.steps}
+    assert known | {*timelines.SMALL} == {*kept.steps}
+    assert {*transfers.RECIPES} <= {*kept.steps}
     limits = {name for name in known if name.startswith("limit_")}
     assert sorted(timelines.DRAWN) == sorted(known - {*timelines.ON_CPU, timelines.ALLOCATION} - limits)
     kinds = {"ordinary": "pageable", "page-locked": "page_locked", "unified": "unified"}
@@ -333,6 +336,9 @@ def test_numbers_follow_from_the_line(kept):
     assert rows["both ways at once", "page-locked"] == ["220 ms", "1.36", "18 %", "1.36", "0.195"]
     assert rows["NumPy, one core", "ordinary"] == ["300 ms", "1.00", "–", "1.00", "0.143"]
     assert [row[2].text for row in timelines.copies(kept).rows] == ["53.7 GB/s", "51.1 GB/s", "97.6 GB/s"]
+    assert [[entry.text for entry in row[1:]] for row in timelines.small(kept).rows[:3]] == [
+        ["10.0 µs", "1.00"], ["20.0 µs", "0.500"], ["30.0 µs", "0.333"],
+    ]  # fmt: skip
 
 
 def test_a_step_that_was_not_measured_says_why(kept):
@@ -351,6 +357,7 @@ def test_stale_and_noisy_times_are_marked(kept):
     table = timelines.ladder(replace(kept, steps=steps))
     assert any(row[2].text == "†~200 ms" for row in table.rows)
     assert [note.text[0] for note in table.notes] == ["~", "†"]
+    assert timelines.small(kept).notes == []
 
 
 def test_a_drawing_has_every_bar_and_the_page_s_colours(kept):
@@ -429,7 +436,7 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
 def test_the_page_has_every_script_and_every_drawing():
     page = (ROOT / "docs" / "transfers.md").read_text(encoding="utf-8")
     assert {*re.findall(r"^```\{literalinclude\} transfers/(\w+)\.py$", page, re.M)} == {s.stem for s in SCRIPTS}
-    steps = [*benchmark.STEPS, *benchmark.RECIPES, "gpu_to_gpu", "gpu_to_gpu_through_host"]
+    steps = [*benchmark.STEPS, *benchmark.RECIPES, "small", "gpu_to_gpu", "gpu_to_gpu_through_host"]
     included = re.findall(r"^```\{include\} generated/transfers-(\w+)\.md$", page, re.M)
     assert included == steps  # in the order of the benchmark
 

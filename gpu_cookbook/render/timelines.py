@@ -1,7 +1,7 @@
 """The ways from host to host, as benchmarks/transfers.py measured them: a table of all, and a drawing of each, which
 shows when the host, the bus in both directions, and the GPU are busy in one call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gpu_cookbook.render import format
@@ -10,7 +10,7 @@ from gpu_cookbook.render.format import UNKNOWN, digits, seconds
 from gpu_cookbook.render.svg import COLOURS, INK
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY
-from gpu_cookbook.store.transfers import RECIPE, Bar, Kept, Step
+from gpu_cookbook.store.transfers import RECIPES, Bar, Kept, Step
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.axes import Axes
@@ -42,6 +42,14 @@ COPIES = {  # of one array: what it is, and how many arrays move
     "gpu_to_gpu_through_host": ("one GPU to another, through page-locked memory", 1),
 }
 ALLOCATION = "allocate_page_locked"  # of one array
+SMALL = {  # steps of two matrices of 200 × 200
+    "small_numpy": "NumPy",
+    "small_launch": "an empty kernel, and the wait for it",
+    "small_page_locked": "the tuned recipe, from page-locked arrays into such an array",
+    "small_copy_in": "its copies of two ordinary arrays to page-locked memory",
+    "small_copy_out": "its copy of the product from there",
+    "small": "the tuned recipe, from ordinary arrays into such an array",
+}
 SCALES = (  # steps that are drawn on the same scale
     ("pageable", "page_locked", "registered"),
     ("asynchronous", "in_pieces", "both_ways", "zero_copy", "staged", "recipe_page_locked", "recipe"),
@@ -107,7 +115,7 @@ def ladder(kept: Kept) -> Table:
         step = kept.steps.get(name)
         if step is None:
             continue
-        entry = Entry(what, recipe=RECIPE if name.startswith("recipe") else None)
+        entry = Entry(what, recipe=RECIPES.get(name))
         if not step.time:
             cells = [Entry(f"not measured: {step.reason}"), *[Entry(UNKNOWN)] * 4]
         else:
@@ -122,14 +130,19 @@ def ladder(kept: Kept) -> Table:
         records.append({"step": name, "arrays": arrays, "time_s": kept.seconds(name)})
     head = ("way", "host arrays", "time", "× first", "of the limit", "× NumPy", "× PyTorch")
     title = f"{kept.elements:,} products of float32, from host to host: {source(kept)}"
+    return Table(title, head, "llrrrrr", rows, _marks(kept, WAYS), records)
+
+
+def _marks(kept: Kept, names: Iterable[str]) -> list[Entry]:
+    """What the marks mean that are beside these steps."""
+    steps = [kept.steps[name] for name in names if name in kept.steps]
     spread = f"{format.NOISE} The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median."
     changed = f"{format.STALE} The script or the recipe has changed since it was measured."
     notes = {
-        spread: any(step.time is not None and step.time.noisy for step in kept.steps.values()),
-        changed: any(step.stale for step in kept.steps.values()),
+        spread: any(step.time is not None and step.time.noisy for step in steps),
+        changed: any(step.stale for step in steps),
     }
-    shown = [Entry(note, "note") for note, there in notes.items() if there]
-    return Table(title, head, "llrrrrr", rows, shown, records)
+    return [Entry(note, "note") for note, there in notes.items() if there]
 
 
 def _times(other: float | None, took: float) -> str:
@@ -150,6 +163,20 @@ def copies(kept: Kept) -> Table:
     return Table(
         f"Bare copies of {size}: {source(kept)}", ("from where to where", "time", "rate"), "lrr", rows, [], records
     )
+
+
+def small(kept: Kept) -> Table:
+    """What the time of two small matrices is made of."""
+    rows = []
+    for name, what in SMALL.items():
+        step = kept.steps.get(name)
+        if step and step.time:
+            took = format.STALE * step.stale + format.NOISE * step.time.noisy + seconds(step.time.median)
+            times = _times(kept.seconds("small_numpy"), step.time.median)
+            rows.append((Entry(what, recipe=RECIPES.get(name)), Entry(took), Entry(times)))
+    records = [{"step": name, "time_s": kept.seconds(name)} for name in SMALL]
+    title = f"Two matrices of 200 × 200, from host to host: {source(kept)}"
+    return Table(title, ("what", "time", "× NumPy"), "lrr", rows, _marks(kept, SMALL), records)
 
 
 # ---- Drawings.

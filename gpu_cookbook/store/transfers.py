@@ -12,7 +12,14 @@ from gpu_cookbook.store import commits, door
 from gpu_cookbook.words import plain
 
 FILE, KIND = "transfers.jsonl", "transfers"
-RECIPE = ("multiply", "cupy_transfer_tuned")  # the tuned one, at the end of the ladder
+RECIPES = {  # the steps of a recipe: its workload and technique
+    "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
+    "recipe": ("multiply", "cupy_transfer_tuned"),
+    "small_copy_in": ("matmul", "cupy_transfer_tuned"),
+    "small_copy_out": ("matmul", "cupy_transfer_tuned"),
+    "small_page_locked": ("matmul", "cupy_transfer_tuned"),
+    "small": ("matmul", "cupy_transfer_tuned"),
+}
 SCRIPTS = {  # of docs/transfers, of the steps whose names differ
     "allocate_page_locked": "page_locked",
     "gpu_to_gpu": "between_gpus",
@@ -126,5 +133,5 @@ def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
 
 def sources(name: str) -> set[str]:
     """The files whose code a step runs, as git names them."""
-    recipe = catalogue.find(*RECIPE) if name.startswith("recipe") else None
+    recipe = catalogue.find(*RECIPES[name]) if name in RECIPES else None
     return commits.sources(recipe) if recipe else {f"docs/transfers/{SCRIPTS.get(name, name)}.py"}
