@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see
-stored.named, stored.best, stored.scaled_rows and stored.moved."""
+{spread}, {best}, {moved}, {balance}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names
+one: see stored.named, stored.best, stored.scaled_rows and stored.moved."""
 
 import stored
 from docutils import nodes
@@ -109,6 +109,17 @@ class Moved(Figure):
         return [self.link(text, "transfers", "#the-ladder", found)]
 
 
+class Balance(Figure):
+    """How many operations a stored result does while one byte goes over the bus to the GPU."""
+
+    def figure(self, words):
+        (found, metric), bus = stored.named(words), stored.moved("limit_up rate")
+        if bus is None:
+            return [nodes.Text("(not measured yet)")]
+        rate = catalogue.workload_module(found.workload).operations(found.size) / found.value(metric)
+        return self.linked(doubts(found, metric) + digits(rate / bus.value), found)
+
+
 class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
@@ -131,7 +142,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Balance, Machine, Recipe)
 
 
 def setup(app):
