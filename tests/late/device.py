@@ -6,16 +6,19 @@ Memory is NumPy's. The framework's names for all this are in the other files of 
 
 import ctypes
 import random
+import re
 import threading
 import time
 import weakref
 from contextlib import contextmanager
 from functools import partial
 
+import matmul
 import numpy as np
 
 EAGER = 0.2  # how often something that was queued before runs when more is queued
 SWITCH = 1e-5  # seconds for which a thread of the host then lets others go on
+MULTIPROCESSORS = 2  # so few that small matrices are already too large for one kernel
 
 
 class Failed(Exception):
@@ -279,7 +282,12 @@ def kernel(source, name):
     if name == "mean":
         plus = "sum / n + 1" in source
         return lambda *arguments: mean(*arguments, plus)
-    return {"multiply": multiply, "increment": increment, "add_subset": add_subset}[name]
+    return ({"multiply": multiply, "increment": increment, "add_subset": add_subset} | matmul.KERNELS)[name]
+
+
+def pointers(source, name):
+    """Whether each argument of this function is an address."""
+    return ["*" in each for each in re.search(rf"void[^;{{]*?\b{name}\(([^)]*)\)", source)[1].split(",")]
 
 
 def launch(stream, run, grid, arguments):

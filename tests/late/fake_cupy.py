@@ -6,7 +6,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from device import Event, OnDevice, Stream, current_stream, device, kernel, launch, legacy, using, value
+from device import Event, OnDevice, Stream, current_stream, device, kernel, launch, legacy, pointers, using, value
 
 PAGE = 4096  # bytes
 HOST = 2  # cudaMemLocationTypeHost
@@ -133,14 +133,11 @@ class RawModule:
         self.code = code
 
     def get_function(self, name):
-        run = kernel(self.code, name)
+        run, kinds = kernel(self.code, name), pointers(self.code, name)
 
         def start(grid, block, arguments, stream=None):
-            given = []
-            for i, x in enumerate(arguments):
-                pointer = isinstance(x, OnDevice) or (i == 0 and isinstance(x, int))
-                given.append((x.a.ctypes.data if isinstance(x, OnDevice) else x, pointer))
-            launch(stream or current_stream(), run, grid[0], given)
+            given = [x.a.ctypes.data if isinstance(x, OnDevice) else x for x in arguments]
+            launch(stream or current_stream(), run, grid[0], zip(given, kinds, strict=True))
 
         return start
 
