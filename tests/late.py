@@ -34,14 +34,19 @@ vars(module).update((name, n) for name, n in SMALLER.items() if isinstance(vars(
 way = round_trip(module, workload)
 piece = SMALLER["PIECE"]
 if recipe.workload == "subset_mean":  # each row of the subset is more than half a piece: every piece is one row
-    size = (2 * PIECES + 1, 2 * piece - 3)
+    sizes = [(2 * PIECES + 1, 2 * piece - 3)]
     workload.EDGE_SIZES, workload.MANY_PIECES = ((0, 0), (1, 1), (1, 2), (7, 41), (31, 21)), (151, 21)
+elif recipe.workload == "matmul":  # each row of the right factor is a piece; and all three matrices together are one
+    sizes = [(2 * PIECES + 1, PIECES, piece - 1), (2, 3, 4)]
+    workload.EDGE_SIZES = (1, 1, 1), (0, 5, 3), (5, 0, 3), (3, 3, 3), (5, 3, 4), (41, 33, 4), (23, 23, 23)
+    workload.MANY_PIECES = 131, 29, 13
 else:
-    size = PIECES * piece - 5
+    sizes = [PIECES * piece - 5]
     workload.EDGE_SIZES, workload.MANY_PIECES = (0, 1, 2, 13, 1_003), 8_003
 
 
-def arguments(kinds, out, seed):
+def arguments(size, kinds, out, seed):
+    device.leave_work()
     expected = Expected(workload, workload.inputs(size, seed))
     given = [placed(module, kind, x) for kind, x in zip(kinds, expected.inputs, strict=True)]
     options = {}
@@ -50,9 +55,9 @@ def arguments(kinds, out, seed):
     return expected, given, options
 
 
-def fault_of_failure(kinds, out, after):
+def fault_of_failure(size, kinds, out, after):
     """What is wrong with a call in which the device fails after so many things that were queued, and with the next."""
-    _, given, options = arguments(kinds, out, after)
+    _, given, options = arguments(size, kinds, out, after)
     device.fails_after = after
     try:
         way(*given, **options)
@@ -63,13 +68,13 @@ def fault_of_failure(kinds, out, after):
             return "the device still reads or writes the caller's arrays"
     finally:
         device.fails_after = None
-    return fault_of(kinds, out, after + 1)
+    return fault_of(size, kinds, out, after + 1)
 
 
-def fault_of(kinds, out, seed):
+def fault_of(size, kinds, out, seed):
     """What is wrong with a call. ``kinds``: whether each input is page-locked; ``out``: whether that is, if there is
     one."""
-    expected, given, options = arguments(kinds, out, seed)
+    expected, given, options = arguments(size, kinds, out, seed)
     result = way(*given, **options)
     if fault := expected.disagreement(result):
         return fault
@@ -81,12 +86,16 @@ def fault_of(kinds, out, seed):
     return expected.disagreement(result) and "the result changes after the call"
 
 
+def described(size, kinds, out):
+    return f"{workload.label(size)}, page-locked: inputs {kinds}, out {out}"
+
+
 def fault():
-    kinds = list(itertools.product((False, True), repeat=len(workload.inputs(size))))
-    calls = list(itertools.product(kinds, (None, False, True) if takes_out(way) else (None,)))
+    kinds = list(itertools.product((False, True), repeat=len(workload.inputs(sizes[0]))))
+    calls = list(itertools.product(sizes, kinds, (None, False, True) if takes_out(way) else (None,)))
     for seed, call in itertools.product(range(SEEDS), calls):
         device.random.seed(seed)
-        words = f"page-locked: inputs {call[0]}, out {call[1]}, with seed {seed}"
+        words = f"{described(*call)}, with seed {seed}"
         try:
             for number in (0, 1):  # the same buffers with other values
                 if found := fault_of(*call, 2 * seed + number):
@@ -102,11 +111,10 @@ def fault():
             return f"{workload.label(each)}: {found}"
     for after, call in itertools.product(FAILURES, calls):
         if found := fault_of_failure(*call, after):
-            return f"page-locked: inputs {call[0]}, out {call[1]}; a failure after {after} things were queued: {found}"
+            return f"{described(*call)}; a failure after {after} things were queued: {found}"
     return None
 
 
 if __name__ == "__main__":
     sys.setswitchinterval(1e-5)  # seconds, so that threads of the host are often in between
-    device.leave_work()
     print(fault() or "right")

@@ -11,10 +11,10 @@ import pytest
 from gpu_cookbook import catalogue
 
 ROOT = Path(__file__).parents[1]
-RECIPES = [  # the late device has no kernel, cuBLAS or graph of matmul
+RECIPES = [
     recipe
     for recipe in catalogue.recipes()
-    if recipe.technique.endswith("_transfer_tuned") and recipe.runs_on == "NVIDIA GPU" and recipe.workload != "matmul"
+    if recipe.technique.endswith("_transfer_tuned") and recipe.runs_on == "NVIDIA GPU"
 ]
 
 

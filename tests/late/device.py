@@ -28,12 +28,33 @@ class Failed(Exception):
 class Stream:
     """Work in its order. ``blocking``: whether it waits for the legacy default stream, and that for it."""
 
+    recording = None  # the graph to which kernels are added instead of being queued, if there is one
+
     def __init__(self, blocking):
         self.queue, self.blocking = [], blocking
         device.streams.append(self)
 
     def synchronize(self):
+        if self.recording:
+            raise RuntimeError("a stream that records cannot be waited for")
         device.synchronize(self)
+
+    def record_into(self, graph):
+        """From now on, into this graph; None ends it."""
+        if self is legacy or bool(graph) == bool(self.recording):
+            raise RuntimeError("the default stream cannot record, nor can one that does, and only that can end it")
+        self.recording = graph
+
+
+class Graph:
+    """Kernels, whose arguments are addresses: what is there when they run, if anything is."""
+
+    def __init__(self):
+        self.kernels = []
+
+    def replay(self, stream):
+        for each in self.kernels:
+            launch(stream, *each)
 
 
 class Work:
@@ -70,34 +91,45 @@ class Memory:
 
     def __init__(self, size, pool=None):
         with device.lock:
-            free = device.pools.setdefault(pool, [])
+            free = device.pools.setdefault(pool, []) if pool else []  # without a pool, it is never used again
             enough = [i for i, each in enumerate(free) if each.nbytes >= size]
             if enough:
                 self.bytes = free.pop(enough[0])
             else:
                 self.bytes = np.empty(max(1, size), np.uint8)
                 device.known.append((self.bytes.ctypes.data, self.bytes))
-        if pool is not None:
-            weakref.finalize(self, free.append, self.bytes).atexit = False
+            device.live.add(self.bytes.ctypes.data)
+        weakref.finalize(self, self.release, self.bytes, free).atexit = False
         if pool is not None and pool.queue:
             device.submit(pool, partial(self.bytes.fill, 0xFF), self.bytes)
         else:
             self.bytes.fill(0xFF)
 
+    @staticmethod
+    def release(memory, free):
+        device.live.remove(memory.ctypes.data)
+        free.append(memory)
+
 
 class Device:
     def __init__(self):
         self.random, self.lock = random.Random(0), threading.RLock()
-        self.streams, self.pools, self.known, self.pinned = [], {}, [], {}
+        self.streams, self.pools, self.known, self.live, self.pinned = [], {}, [], set(), {}
         self.fails_after = None  # so many things that are queued from now on
 
-    def submit(self, stream, run, *arrays, after=()):
-        """Queues work that reads or writes these arrays of the host or the device."""
+    def may_fail(self):
         with self.lock:
             if self.fails_after is not None:
                 self.fails_after -= 1
                 if self.fails_after < 0:
                     raise Failed
+
+    def submit(self, stream, run, *arrays, after=()):
+        """Queues work that reads or writes these arrays of the host or the device."""
+        if stream.recording:
+            raise NotImplementedError("a graph of more than kernels: nobody needed this yet")
+        with self.lock:
+            self.may_fail()
             if stream is legacy:
                 after = [*after, *(work for each in self.streams if each.blocking for work in each.queue[-1:])]
             elif stream.blocking:
@@ -163,7 +195,7 @@ class Device:
     def at(self, address):
         """The bytes from an address of the device, or of page-locked memory, to the end of that memory."""
         for first, memory in reversed(self.known):
-            if first <= address < first + memory.nbytes:
+            if first <= address < first + memory.nbytes and first in self.live:
                 return memory[address - first :]
         for first, size in list(self.pinned.items()):
             if first <= address < first + max(1, size):
@@ -292,5 +324,9 @@ def pointers(source, name):
 
 def launch(stream, run, grid, arguments):
     """Queues a kernel. Numbers that are addresses, which all pointers are, become the bytes there."""
+    if stream.recording:
+        device.may_fail()
+        stream.recording.kernels.append((run, grid, list(arguments)))
+        return
     given = [device.at(int(x)) if pointer else int(x) for x, pointer in arguments]
     device.submit(stream, lambda: run(grid, *given), *(x for x in given if isinstance(x, np.ndarray)))

@@ -6,7 +6,21 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from device import Event, OnDevice, Stream, current_stream, device, kernel, launch, legacy, pointers, using, value
+from device import (
+    MULTIPROCESSORS,
+    Event,
+    Graph,
+    OnDevice,
+    Stream,
+    current_stream,
+    device,
+    kernel,
+    launch,
+    legacy,
+    pointers,
+    using,
+    value,
+)
 
 PAGE = 4096  # bytes
 HOST = 2  # cudaMemLocationTypeHost
@@ -14,7 +28,7 @@ registered = set()  # addresses of memory that is page-locked until somebody giv
 
 
 class CupyDevice(contextlib.nullcontext):
-    id = 0
+    id, attributes = 0, {"MultiProcessorCount": MULTIPROCESSORS}  # noqa: RUF012
 
     def __init__(self, number=0):
         super().__init__(self)
@@ -43,6 +57,19 @@ class CupyStream(Stream):
 
     def wait_event(self, event):
         event.wait(self)
+
+    def begin_capture(self, mode=None):
+        self.record_into(CupyGraph())
+
+    def end_capture(self):
+        graph = self.recording
+        self.record_into(None)
+        return graph
+
+
+class CupyGraph(Graph):
+    def launch(self, stream=None):
+        self.replay(stream or current_stream())
 
 
 class ndarray(OnDevice):
@@ -103,6 +130,11 @@ def _binary(function):
 add, multiply = _binary(np.add), _binary(np.multiply)
 
 
+def matmul(x, y, out=None):
+    out = ndarray.pooled((len(x), y.shape[1]), x.dtype) if out is None else out
+    return out.queue(lambda a, x, y: np.matmul(x, y, out=a), x, y)
+
+
 def copyto(to, of):
     to.queue(np.copyto, of)
 
@@ -124,8 +156,13 @@ def asnumpy(x, stream=None, order="C", out=None, blocking=True):
     return x.get(stream, order, out, blocking)
 
 
+class PinnedMemoryPointer:
+    def __init__(self, memory):
+        self.memory, self.__array_interface__ = memory, memory.__array_interface__
+
+
 def empty_pinned(shape, dtype=np.float64):
-    return device.page_locked(shape, dtype)
+    return device.page_locked(shape, dtype, PinnedMemoryPointer)
 
 
 class RawModule:
@@ -200,7 +237,7 @@ def _attributes(address):
 
 def install(gpus=1):
     cupy, cupyx, bindings = ModuleType("cupy"), ModuleType("cupyx"), ModuleType("cuda.bindings")
-    for each in (asarray, empty, asnumpy, copyto, RawModule):
+    for each in (asarray, empty, asnumpy, copyto, matmul, RawModule):
         setattr(cupy, each.__name__, each)
     cupy.add, cupy.multiply, cupy.ndarray = add, multiply, _over
     cupy.nan, cupy.float32, cupy.float64 = np.nan, np.float32, np.float64
@@ -212,6 +249,7 @@ def install(gpus=1):
         Stream=CupyStream,
         Event=lambda *_, **__: Event(),
         Device=CupyDevice,
+        PinnedMemoryPointer=PinnedMemoryPointer,
         UnownedMemory=lambda address, size, owner, device_id=-1: address,
         MemoryPointer=lambda address, offset: address + offset,
         malloc_managed=_malloc_managed,
@@ -226,6 +264,7 @@ def install(gpus=1):
             hostUnregister=_host_unregister,
             streamSynchronize=lambda pointer: device.synchronize(_stream(pointer)),
             deviceSynchronize=device.synchronize,
+            getDevice=lambda: 0,
             getDeviceCount=lambda: gpus,
         ),
     )
@@ -235,4 +274,4 @@ def install(gpus=1):
         cudaMemLocationType=SimpleNamespace(cudaMemLocationTypeHost=HOST),
         cudaMemPrefetchAsync=_prefetch_to_host,
     )
-    sys.modules |= {"cupy": cupy, "cupyx": cupyx, "cuda.bindings": bindings}
+    sys.modules |= {"cupy": cupy, "cupy.cuda": cupy.cuda, "cupyx": cupyx, "cuda.bindings": bindings}

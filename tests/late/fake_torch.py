@@ -1,10 +1,25 @@
 """PyTorch's names for device.py: ``install()`` puts them where ``import torch`` finds them."""
 
 import sys
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from device import Event, OnDevice, Stream, current_stream, device, legacy, using, value
+from device import (
+    MULTIPROCESSORS,
+    Event,
+    Graph,
+    OnDevice,
+    Stream,
+    current_stream,
+    device,
+    kernel,
+    launch,
+    legacy,
+    pointers,
+    using,
+    value,
+)
 
 
 class CudaStream(Stream):
@@ -35,14 +50,37 @@ class CudaEvent(Event):
         super().wait(stream or current_stream())
 
 
+class CUDAGraph(Graph):
+    def replay(self):
+        super().replay(current_stream())
+
+
+@contextmanager
+def recording(graph, pool=None, stream=None, capture_error_mode="global"):
+    """torch.cuda.graph: in a stream of its own if there is none, after all work of the device."""
+    device.synchronize()
+    stream = stream or CudaStream()
+    stream.record_into(graph)
+    try:
+        with using(stream):
+            yield
+    finally:
+        stream.record_into(None)
+
+
 class Tensor(OnDevice):
     """Of the device, or of the host, where it is not queued."""
 
     is_cuda = False
 
+    @property
+    def __array_interface__(self):
+        if self.is_cuda:
+            raise TypeError("can't convert cuda device type tensor to numpy")
+        return self.a.__array_interface__
+
     def numpy(self):
-        assert not self.is_cuda, "can't convert cuda device type tensor to numpy"
-        return self.a
+        return np.asarray(self)
 
     def numel(self):
         return self.a.size
@@ -52,6 +90,9 @@ class Tensor(OnDevice):
 
     def view(self, *shape):
         return self.reshape(*shape)
+
+    def view_as(self, other):
+        return self.reshape(other.shape)
 
     def split(self, size, dim=0):
         count = max(1, -(-self.a.shape[dim] // size))
@@ -109,6 +150,9 @@ class Tensor(OnDevice):
     def __add__(self, other):
         return binary("add")(self, other)
 
+    def __matmul__(self, other):
+        return matmul(self, other)
+
     def sum(self):
         out = self.new_like(())
         return out.do(lambda a, x: np.copyto(a, x.sum()), self)
@@ -129,6 +173,12 @@ class Tensor(OnDevice):
 class CudaTensor(Tensor):
     is_cuda = True
 
+    @classmethod
+    def pooled(cls, shape, dtype):
+        if current_stream().recording:
+            raise NotImplementedError("memory of a graph's own pool: nobody needed this yet")
+        return super().pooled(shape, dtype)
+
 
 def empty(shape, dtype=np.float32, device="cpu", pin_memory=False):
     if str(device).startswith("cuda"):
@@ -137,6 +187,11 @@ def empty(shape, dtype=np.float32, device="cpu", pin_memory=False):
 
 
 pinned = device.page_locked
+
+
+def tensor(x, device="cpu"):
+    found = Tensor(np.array(x, order="C"))
+    return found.to(device) if str(device).startswith("cuda") else found
 
 
 def stack(tensors):
@@ -163,6 +218,22 @@ def binary(name):
     return function
 
 
+def matmul(x, y, out=None):
+    out = x.new_like((len(x), y.shape[1])) if out is None else out
+    return out.do(lambda a, x, y: np.matmul(x, y, out=a), x, y)
+
+
+def compile_kernel(source, name):
+    run, kinds = kernel(source, name), pointers(source, name)
+
+    def start(grid, block, args, shared_mem=0, stream=None):
+        assert kinds == [isinstance(x, Tensor) for x in args], "an int has four bytes, and only a tensor is an address"
+        given = [x.a.ctypes.data if pointer else x for x, pointer in zip(args, kinds, strict=True)]
+        launch(stream or current_stream(), run, grid[0], zip(given, kinds, strict=True))
+
+    return start
+
+
 def install():
     torch = ModuleType("torch")
     vars(torch).update(
@@ -172,12 +243,18 @@ def install():
         empty=empty,
         from_numpy=Tensor,
         as_tensor=as_tensor,
+        tensor=tensor,
         stack=stack,
+        matmul=matmul,
         add=binary("add"),
         mul=binary("multiply"),
         cuda=SimpleNamespace(
             Stream=CudaStream,
             Event=CudaEvent,
+            CUDAGraph=CUDAGraph,
+            graph=recording,
+            _compile_kernel=compile_kernel,
+            get_device_properties=lambda number=None: SimpleNamespace(multi_processor_count=MULTIPROCESSORS),
             stream=using,
             current_stream=lambda device=None: current_stream(),
             current_device=lambda: 0,
