@@ -24,6 +24,7 @@ FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "P
 SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2}
 PIECES = 30  # at least: each of up to 12 lanes is filled again
 SEEDS = 3
+THREADS = 4  # more than recipes have rooms in turn, so that two of them would meet in one
 FAILURES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)  # after so many things that were queued, the next one fails
 
 recipe = catalogue.read(Path(sys.argv[1]))
@@ -37,7 +38,7 @@ if recipe.workload == "subset_mean":  # each row of the subset is more than half
     sizes = [(2 * PIECES + 1, 2 * piece - 3)]
     workload.EDGE_SIZES, workload.MANY_PIECES = ((0, 0), (1, 1), (1, 2), (7, 41), (31, 21)), (151, 21)
 elif recipe.workload == "matmul":  # each row of the right factor is a piece; and all three matrices together are one
-    sizes = [(2 * PIECES + 1, PIECES, piece - 1), (2, 3, 4)]
+    sizes = [(PIECES + 1, PIECES, piece - 1), (2, 3, 4)]
     workload.EDGE_SIZES = (1, 1, 1), (0, 5, 3), (5, 0, 3), (3, 3, 3), (5, 3, 4), (41, 33, 4), (23, 23, 23)
     workload.MANY_PIECES = 131, 29, 13
 else:
@@ -100,10 +101,10 @@ def fault():
             for number in (0, 1):  # the same buffers with other values
                 if found := fault_of(*call, 2 * seed + number):
                     return f"{words}: {found}"
-            with ThreadPoolExecutor(2) as pool:
+            with ThreadPoolExecutor(THREADS) as pool:
                 threads = list(pool.map(lambda number, call=call: fault_of(*call, number), range(8)))
             if any(threads):
-                return f"{words}, in two threads: {next(filter(None, threads))}"
+                return f"{words}, in {THREADS} threads: {next(filter(None, threads))}"
         except Exception as error:  # a recipe may raise anything
             return f"{words}: {reason(error)}"
     for each in workload.EDGE_SIZES:

@@ -25,13 +25,22 @@ def late(path):
     return done.stdout.strip()
 
 
+def parts(node):
+    """Of a syntax tree, but for what handles exceptions."""
+    yield node
+    for each in ast.iter_child_nodes(node):
+        if not isinstance(each, ast.ExceptHandler):
+            yield from parts(each)
+
+
 def waits(tree):
-    """The lines that wait for a stream or take the lock, but for those of wait(), which round_trip() does not call."""
+    """The lines that wait for a stream or take the lock, but for that of wait() itself, and for those after a second
+    Ctrl-C, which never comes here."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name != "wait":
-            for each in ast.walk(node):
+            for each in parts(node):
                 call = each.value if isinstance(each, ast.Expr) else None
-                if isinstance(call, ast.Call) and getattr(call.func, "attr", None) == "synchronize":
+                if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("synchronize", "wait"):
                     yield each
                 if isinstance(each, ast.With) and getattr(each.items[0].context_expr, "id", None) == "lock":
                     yield each
@@ -52,13 +61,18 @@ class Without(ast.NodeTransformer):
 
 
 def without(recipe, number, folder):
-    """The recipe without one of these lines, in a file of its own beside the same kernels."""
+    """The recipe without one of these lines, in a file of its own."""
     tree = ast.parse(recipe.path.read_text())
     tree = Without(list(waits(tree))[number]).visit(tree)
     text = ast.unparse(ast.fix_missing_locations(tree))
     if "lock_of_nobody" in text:
         text = text.replace("\nimport numpy", "\nfrom contextlib import nullcontext\nimport numpy", 1)
         text = text.replace("with lock_of_nobody", "with nullcontext()")
+    return written(text, recipe, folder)
+
+
+def written(text, recipe, folder):
+    """A file with this text, beside the recipe's kernels."""
     path = folder / "recipes" / recipe.workload / recipe.path.name
     path.parent.mkdir(parents=True)
     (folder / "kernels").symlink_to(ROOT / "kernels")
@@ -91,10 +105,34 @@ def test_right_however_late_the_device_is(recipe):
     [
         pytest.param(recipe, number, id=f"{named(recipe)}, line {line.lineno}")
         for recipe in RECIPES
-        if recipe.workload == "increment"  # one of every framework is enough to prove that the device finds it
+        if recipe.workload in ("increment", "matmul")  # one of a kind is enough to prove that the device finds it
         for number, line in enumerate(waits(ast.parse(recipe.path.read_text())))
     ],
 )
 def test_wrong_without_waiting(recipe, number, tmp_path):
     path = without(recipe, number, tmp_path)
     assert any(late(path) != "right" for _ in range(5))  # without the lock, two threads must meet by chance
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("technique", "right", "wrong"),
+    [
+        ("cupy", "stream.end_capture(), room", "stream.end_capture(), None"),
+        ("cupy", "recorded.launch(stream)", "recorded.launch()"),
+        ("cupy", "if not all(map(is_pinned, hosts))", "if not any(map(is_pinned, hosts))"),
+        ("cupy", "pinned(PIECE)) for _ in", "room) for room in [pinned(PIECE)] for _ in"),
+        ("cupy", "out[before], z[before]", "out[block], z[block]"),
+        ("torch", "return recorded, room, ", "return recorded, None, "),
+        ("torch", "(torch.from_numpy(pinned(shape)) for", "(torch.from_numpy(np.empty(shape, np.float32)) for"),
+        ("torch", "torch.from_numpy(pinned(PIECE))) for", "room) for room in [torch.from_numpy(pinned(PIECE))] for"),
+        ("torch", "out[before], z[before]", "out[block], z[block]"),
+    ],
+)
+def test_wrong_with_other_memory_of_matmul(technique, right, wrong, tmp_path):
+    """Memory that a graph does not keep, that is not page-locked, or that several streams share; another stream, or
+    the block that is still computed."""
+    (recipe,) = (r for r in RECIPES if named(r) == f"matmul-{technique}_transfer_tuned")
+    text = recipe.path.read_text()
+    assert text.count(right) == 1
+    assert late(written(text.replace(right, wrong), recipe, tmp_path)) != "right"
