@@ -20,8 +20,9 @@ from gpu_cookbook.run.loader import Loader  # noqa: E402
 from gpu_cookbook.run.transfers import check_transfers, placed  # noqa: E402
 
 FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "PyTorch": "fake_torch"}
-# Instead of the recipe's numbers, since each thread of a kernel may be one of Python's.
-SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2}
+# Instead of the recipe's numbers, since each thread of a kernel may be one of Python's. The multiprocessors have a tile
+# of a small product each.
+SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2, "multiprocessors": 2}
 PIECES = 30  # at least: each of up to 12 lanes is filled again
 SEEDS = 3
 THREADS = 4  # more than recipes have rooms in turn, so that two of them would meet in one
