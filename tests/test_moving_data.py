@@ -464,7 +464,7 @@ spec = importlib.util.spec_from_file_location("transfers", {script!r})
 transfers = importlib.util.module_from_spec(spec)
 sys.modules["transfers"] = transfers
 spec.loader.exec_module(transfers)
-transfers.ELEMENTS, transfers.ROUNDS, transfers.CALLS, transfers.RECIPES = 3_000_000, 2, 2, {{}}
+transfers.ELEMENTS, transfers.ROUNDS, transfers.SMALL_CALLS, transfers.RECIPES = 3_000_000, 2, transfers.CALLS, {{}}
 transfers.warm_up = transfers.require_gpu = lambda: None
 transfers.commit_here = lambda: {commit!r}
 transfers.machine = SimpleNamespace(
@@ -491,13 +491,13 @@ def test_a_run_stores_a_line_with_every_step(broken, clone, results):
     assert done.returncode == 0, done.stderr
     found, complaints = transfers.kept(results)
     steps = found["made-up"].steps
-    assert complaints == [] and {*steps} == ({*timelines.WAYS, *timelines.COPIES} - {*benchmark.RECIPES}) | {
-        timelines.ALLOCATION
-    }
+    known = {*timelines.WAYS, *timelines.COPIES, *timelines.SMALL, timelines.ALLOCATION}
+    assert complaints == [] and {*steps} == known - {*benchmark.RECIPES}
     failed = {name: step.reason for name, step in steps.items() if not step.time}
     assert all(reason.startswith("Wrong: element 0 is nan, not ") for reason in failed.values())
     assert {*failed} == ({"zero_copy"} if broken else set())
-    assert all(step.time.count == 4 for name, step in steps.items() if step.time and name != timelines.ALLOCATION)
+    once = {timelines.ALLOCATION, "small_copy_in", "small_copy_out"}  # not in every round
+    assert all(step.time.count == 2 * benchmark.CALLS for name, step in steps.items() if step.time and name not in once)
     assert {bar[0].split()[0] for bar in steps["staged"].bars} == {"host"}
     assert 1 <= len({bar[0] for bar in steps["staged"].bars}) <= 3  # 3,000,000 elements are three pieces
     assert "both_ways" in done.stdout and "round 2 of 2" in done.stderr
