@@ -3,11 +3,14 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
+import fake_cublas
 import numpy as np
-from device import Event, Memory, OnDevice, Stream, device, kernel, launch, legacy
+from device import MULTIPROCESSORS, Event, Memory, OnDevice, Stream, device, kernel, launch, legacy
 
 
 class DriverStream(Stream):
+    handle = property(id)
+
     def __init__(self, flags=0):
         super().__init__(not flags)
 
@@ -68,13 +71,20 @@ def memcpy_dtoh_async(host, source, stream=None):
 
 
 def memcpy_htod(to, host):
+    """Of memory that is not page-locked, it returns when all is read, which is before all has arrived."""
     device.upload(legacy, _on_device(to, host.nbytes), host)
-    device.synchronize(legacy)
+    if device.is_pinned(host):
+        device.synchronize(legacy)
 
 
 def memcpy_dtoh(host, source):
     device.download(legacy, host, _on_device(source, host.nbytes))
     device.synchronize(legacy)
+
+
+class Address(int):
+    def free(self):
+        device.synchronize()
 
 
 class GPUArray(OnDevice):
@@ -85,7 +95,7 @@ class GPUArray(OnDevice):
             a = device.at(int(gpudata))[: int(np.prod(a)) * np.dtype(dtype).itemsize].view(dtype).reshape(a)
         super().__init__(a, memory if memory is not None else dtype if isinstance(dtype, Memory) else None)
 
-    gpudata = property(lambda self: self.a.ctypes.data)
+    gpudata = property(lambda self: Address(self.a.ctypes.data))
 
     def get(self, ary=None):
         ary = np.full(self.shape, np.nan, self.dtype) if ary is None else ary
@@ -132,6 +142,7 @@ def install():
     modules = {name: ModuleType(name) for name in ("pycuda", "pycuda.autoprimaryctx", "pycuda.compiler")}
     modules |= {name: ModuleType(name) for name in ("pycuda.driver", "pycuda.gpuarray")}
     modules["pycuda.autoprimaryctx"].context = context
+    modules["pycuda.autoprimaryctx"].device = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
     modules["pycuda.compiler"].SourceModule = lambda source, **options: SimpleNamespace(
         get_function=lambda name: Function(source, name)
     )
@@ -154,3 +165,4 @@ def install():
         if "." in name:
             setattr(modules["pycuda"], name.partition(".")[2], module)
     sys.modules |= modules
+    fake_cublas.install()
