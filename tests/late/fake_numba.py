@@ -6,6 +6,7 @@ import sys
 import threading
 from types import ModuleType, SimpleNamespace
 
+import fake_cublas
 import numpy as np
 from device import Event, OnDevice, Stream, device, legacy
 
@@ -13,6 +14,8 @@ here = threading.local()  # where in its grid a thread of a kernel is
 
 
 class CudaStream(Stream):
+    handle = property(id)
+
     def __init__(self):
         super().__init__(True)
 
@@ -37,6 +40,8 @@ class PinnedMemory:
 
 class DeviceNDArray(OnDevice):
     """Freeing is late, and waits for the device, so that there is no pool."""
+
+    device_ctypes_pointer = property(lambda self: SimpleNamespace(value=self.a.ctypes.data))
 
     def is_c_contiguous(self):
         return self.a.flags.c_contiguous
@@ -117,8 +122,24 @@ def from_interface(interface):
     return DeviceNDArray(device.at(address)[: int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape))
 
 
+class Driver:
+    """The copies between addresses."""
+
+    def cuMemcpyHtoDAsync(self, to, host, size, stream):
+        device.upload(_stream(stream), device.at(to)[:size], device.at(host)[:size])
+
+    def cuMemcpyDtoHAsync(self, host, source, size, stream):
+        device.download(_stream(stream), device.at(host)[:size], device.at(source)[:size])
+
+
+def _stream(handle):
+    return next(each for each in device.streams if id(each) == handle)
+
+
 def install():
     numba, cuda = ModuleType("numba"), ModuleType("numba.cuda")
+    low_level = ModuleType("numba.cuda.cudadrv.driver")
+    low_level.driver = Driver()
     numba.cuda = cuda
     gpu = SimpleNamespace(id=0)
     vars(cuda).update(
@@ -145,4 +166,5 @@ def install():
         gpus=[contextlib.nullcontext(gpu)],
         current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),
     )
-    sys.modules |= {"numba": numba, "numba.cuda": cuda}
+    sys.modules |= {"numba": numba, "numba.cuda": cuda, "numba.cuda.cudadrv.driver": low_level}
+    fake_cublas.install()
