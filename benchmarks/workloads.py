@@ -33,6 +33,8 @@ try:
 
     # What this suite needs of the commit that asv has installed.
     FITS = {"runs"} <= {*Result.__dataclass_fields__} and {"stopped"} <= {*compare.Outcome.__dataclass_fields__}
+    if FITS:
+        catalogue.recipes()  # read once, for all processes that asv forks from the one that has imported this
 except (ImportError, AttributeError):
     FITS = False
 
@@ -93,10 +95,12 @@ def _scratch():
 @cache
 def _measured(workload, technique):
     """What ``compare`` finds of the recipe on this machine, as plain data: a list with one result per size."""
-    recipe, folder = _recipe(workload, technique), _scratch()
+    folder = _scratch()
     kept = folder and folder / f"{workload}-{technique}.json"
+    # Looked for first: asv asks some twenty times for each recipe, and reading all recipes takes longer.
     if kept and kept.exists():
         return json.loads(kept.read_text("utf-8"))
+    recipe = _recipe(workload, technique)
     recipes = [recipe, *(_others(recipe) if folder else ())]
     comparison = compare.Comparison(recipes, {workload: catalogue.default_sizes(workload)})
     outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
