@@ -105,6 +105,22 @@ def test_the_first_of_a_workload_measures_all_that_asv_was_asked_for(tmp_path):
     assert stored == {(technique, 40_000): {"resident", "transfer"} for technique in ("joblib", "numpy")}
 
 
+def test_what_was_measured_in_this_run_is_read_without_the_recipes(monkeypatch, tmp_path):
+    """asv starts some twenty processes for each recipe."""
+    monkeypatch.setenv("GPU_COOKBOOK_ASV", str(tmp_path))
+    code, said = run(
+        MULTIPLY,
+        """
+catalogue.choose = None
+kept = [{"size": 40_000, "status": "ok", "error": 0.25}]
+(workloads._scratch() / "multiply-numpy.json").write_text(workloads.json.dumps(kept))
+tracked = benchmark("track_error", "numpy", 40_000)
+assert not tracked.do_setup() and tracked.do_run() == 0.25
+""",
+    )
+    assert code == 0, said
+
+
 @pytest.mark.parametrize(
     "older",
     ["sys.modules['gpu_cookbook.run.precision'] = None", "import gpu_cookbook.results as r; r.Result = r.Timing"],
