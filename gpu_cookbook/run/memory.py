@@ -257,7 +257,7 @@ def _read_opencl(array: Any) -> np.ndarray:
     copy = np.empty(span.bytes, np.uint8)
     if span.bytes:
         cl.enqueue_copy(_own_queue(array), copy, array.base_data, src_offset=array.offset + span.first)
-    return np.array(span.view(copy))
+    return np.asarray(span.view(copy), order="C")  # another copy only of what is not contiguous
 
 
 def _write_opencl(array: Any, values: np.ndarray) -> None:
@@ -296,7 +296,7 @@ def _read_cuda(array: Any) -> np.ndarray:
         stage = _stage()
         stage.copy("cuMemcpyDtoHAsync", stage.pointer, start + offset, part.nbytes)
         part[...] = stage.array[: part.nbytes]
-    return np.array(span.view(copy))
+    return np.asarray(span.view(copy), order="C")  # another copy only of what is not contiguous
 
 
 def _write_cuda(array: Any, values: np.ndarray) -> None:
