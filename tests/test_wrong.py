@@ -15,7 +15,7 @@ from conftest import HANG, has_ended, rejected, until
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
-from gpu_cookbook.run import check, compare, family, measure, runner
+from gpu_cookbook.run import check, compare, family, measure, runner, worker
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
@@ -519,6 +519,28 @@ def test_a_ring_of_two_results_is_found_out_too():
     )
 
 
+@pytest.mark.parametrize("shape", [check.LARGE + 3, (check.LARGE // 8, 8), (2, check.LARGE)])
+def test_a_large_result_is_wrong_where_it_is(shape):
+    """It is compared in parts: at both ends of each, and with the tolerance of each element."""
+    x = np.linspace(1, 2, np.prod(shape), dtype=np.float32).reshape(shape)
+    tolerance = x * 1e-3
+    workload = SimpleNamespace(reference=lambda x: x.astype(np.float64), tolerance=lambda expected, x: tolerance)
+    expected = check.Expected(workload, [x])
+    assert expected.disagreement(x + tolerance / 2) is None
+    for place in (0, 1, check.PART - 1, check.PART, x.size // 2, x.size - 1):
+        for value in (x.flat[place] * np.float32(1.002), np.float32(np.nan), np.float32(np.inf)):
+            wrong = x + tolerance / 2
+            wrong.flat[place] = value
+            at = [int(i) for i in np.unravel_index(place, x.shape)]
+            fault = f"1 of {x.size:,} elements are wrong, the first at {at}: {value} instead of "
+            assert expected.disagreement(wrong).startswith(fault)
+    exact = check.Expected(SimpleNamespace(reference=lambda x: x * 0, tolerance=lambda expected, x: 0), [x])
+    signed = np.zeros_like(x)
+    assert exact.disagreement(signed) is None
+    signed.flat[check.PART] = -0.0
+    assert exact.disagreement(signed).startswith(f"1 of {x.size:,} elements are wrong")
+
+
 def test_round_trip_leaves_its_input_alone():
     module = OneStep(lambda a, b: np.multiply(a, b, out=a if a.flags.writeable else None))
     assert check.check_size(module, multiply, 100, Host()) == "round_trip: the caller's own array was changed"
@@ -761,6 +783,20 @@ def test_compare_refuses_what_is_too_fast(name):
 def test_what_the_device_can_do_is_measured_beside_each_result():
     for result in runner.run(catalogue.find("multiply", "numpy"), "measure", [1000, 40_000]):
         assert result.ok and all(getattr(result, name) for name in PROBED - {"cache_bytes"})
+
+
+def test_each_probe_but_the_first_is_after_one_size_and_before_the_next(monkeypatch):
+    """Unless it failed, as in a full memory."""
+    failed = Probe(failed="out of memory")
+    rates = [replace(PROBE, copy_bandwidth=rate) for rate in (1.0, 3.0, 2.0)]
+    probes = [rates[0], failed, rates[1], rates[2], failed]
+    said = []
+    monkeypatch.setattr(worker, "probe", lambda device: probes.pop(0))
+    monkeypatch.setattr(worker, "judged", lambda result: result)  # the probes are made up
+    path = catalogue.FOLDER / "multiply" / "with_numpy.py"
+    worker.compare({"path": str(path), "sizes": [100, 200, 300], "probe": None}, lambda **message: said.append(message))
+    bandwidths = [message["result"]["copy_bandwidth"] for message in said if "result" in message]
+    assert bandwidths == [1.0, 3.0, 2.0] and not probes
 
 
 class Replayed:

@@ -23,6 +23,8 @@ OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not
 FEWEST = 32
 MOST = 400_000  # elements: larger arrays are tried in one layout only, and not in check_often()
 ARRIVAL = 0.3  # seconds for which an upload may still be under way
+LARGE = 2**20  # elements: arrays of fewer are compared on one core
+PART = 2**16  # elements of a large array whose difference is looked at together: it stays in a core's cache
 SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
@@ -128,16 +130,7 @@ class Expected:
             return f"the result's dtype is {result.dtype} instead of {dtype}"
         if _equal(result, expected) and not (self.exact and self.has_zero):
             return None
-        wrong = result != expected
-        with np.errstate(invalid="ignore"):
-            wrong &= ~(np.abs(result - expected) <= self.tolerance)
-            wrong &= result != expected.astype(dtype)  # beyond the largest number there is only infinity
-        wrong &= ~(np.isnan(result) & np.isnan(expected))
-        if self.exact:
-            wrong |= (result == 0) & (np.signbit(result) != np.signbit(expected)) & ~np.isnan(expected)
-        if self.flushed is not expected:
-            same = (result == self.flushed) & (np.signbit(result) == np.signbit(self.flushed))
-            wrong &= ~(same | (np.isnan(result) & np.isnan(self.flushed)))
+        wrong = self._wrong(result)
         if not wrong.any():
             return None
         if result.ndim == 0:
@@ -148,14 +141,40 @@ class Expected:
             f" {result[at]} instead of {expected[at]}"
         )
 
+    def _wrong(self, result: np.ndarray) -> np.ndarray:
+        """Which elements of a result differ from the answer by more than they may."""
+        tolerance = np.broadcast_to(self.tolerance, result.shape)
+
+        def of(part: Any) -> np.ndarray:
+            given, expected = result[part], self.answer[part]
+            wrong = given != expected
+            with np.errstate(invalid="ignore"):
+                wrong &= ~(np.abs(given - expected) <= tolerance[part])
+                wrong &= given != expected.astype(result.dtype)  # beyond the largest number there is only infinity
+            wrong &= ~(np.isnan(given) & np.isnan(expected))
+            if self.exact:
+                wrong |= (given == 0) & (np.signbit(given) != np.signbit(expected)) & ~np.isnan(expected)
+            if self.flushed is not self.answer:
+                flushed = self.flushed[part]
+                same = (given == flushed) & (np.signbit(given) == np.signbit(flushed))
+                wrong &= ~(same | (np.isnan(given) & np.isnan(flushed)))
+            return wrong
+
+        if result.size < LARGE:
+            return of(...)
+        step = max(1, PART * len(result) // result.size)
+        parts = [slice(start, start + step) for start in range(0, len(result), step)]
+        with ThreadPoolExecutor() as pool:
+            return np.concatenate(list(pool.map(of, parts)))
+
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     """np.array_equal on all cores: for 2**28 elements a single core takes half a second, and compare calls it four
     times."""
-    if a.size < 2**20 or not (a.flags.c_contiguous and b.flags.c_contiguous):
+    if a.size < LARGE or not (a.flags.c_contiguous and b.flags.c_contiguous):
         return np.array_equal(a, b)
     a, b = a.reshape(-1), b.reshape(-1)
-    parts = [slice(start, start + 2**20) for start in range(0, a.size, 2**20)]
+    parts = [slice(start, start + LARGE) for start in range(0, a.size, LARGE)]
     with ThreadPoolExecutor() as pool:
         return all(pool.map(lambda part: np.array_equal(a[part], b[part]), parts))
 

@@ -4,8 +4,10 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any, Self
 
@@ -29,6 +31,9 @@ SAMPLES = 10  # the least number of samples, unless they take more than four bud
 # The calls take so many sets of arguments in turn, and one call in EVERY is checked. Arrays that are LARGE together, in
 # bytes, have one set: no cache keeps what the call before has left of them.
 SETS, EVERY, LARGE = 3, 16, 2**28
+# Bytes of the arrays from which on their values are made in several threads. Smaller ones are made in one, in which the
+# recipe will allocate: what malloc has given and taken back changes what it does later.
+TOGETHER = 2**26
 # In seconds. Without an upload, a first call that takes longer is the only sample: the check has compiled everything.
 COLD_LIMIT = 5
 # A fraction of the device time: a synchronised call cannot take less, apart from the spread of the clocks.
@@ -174,7 +179,12 @@ class Calls:
         self.workload, self.in_place = workload, repeats(workload)
         # More sets than one are for what a cache could keep.
         count = SETS if workload.footprint(size) <= LARGE else 1
-        self.inputs = [workload.inputs(size, seed) for seed in range(count + 1)]  # one more, to fill a set with
+        seeds = range(count + 1)  # one more, to fill a set with
+        if workload.footprint(size) > TOGETHER:
+            with ThreadPoolExecutor(len(seeds)) as pool:
+                self.inputs = list(pool.map(partial(workload.inputs, size), seeds))
+        else:
+            self.inputs = [workload.inputs(size, seed) for seed in seeds]
         self.expected = [Expected(workload, inputs) for inputs in self.inputs]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
         self.others = itertools.count(0.5)  # values that no element has

@@ -144,6 +144,7 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
         first = replace(first, total=first.total + NUMPY_IMPORT, imports=(first.imports or 0) + NUMPY_IMPORT)
         device = device_of(recipe, module, workload)
         say(device=device.name)
+        probes: list[Probe] = []
 
         def blank(size: Size) -> Result:
             return replace(Result.of(recipe, size, Status.OK), device=device.name)
@@ -155,9 +156,11 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
             result = blank(size)
             if size == sizes[0] and watched.seen:
                 result = replace(result, doubts={Metric.FIRST: watched.seen})
-            before = made_up or probe(device)
+            # The one after a size is the one before the next, unless it failed.
+            before = made_up or (probes.pop() if probes and not probes[-1].failed else probe(device))
             result = measure.measure(module, workload, result, device, memory_base)
-            best = before.better(made_up or probe(device))
+            probes.append(made_up or probe(device))
+            best = before.better(probes[-1])
             if best.failed:
                 raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {best.failed}")
             result = judged(result.beside(best))
