@@ -541,6 +541,29 @@ def test_a_large_result_is_wrong_where_it_is(shape):
     assert exact.disagreement(signed).startswith(f"1 of {x.size:,} elements are wrong")
 
 
+@pytest.mark.parametrize("seconds", [1, 100])
+def test_checks_between_timed_calls_take_a_third_of_the_time(seconds, monkeypatch):
+    """Of a clock that only moves here: by 1 in each call, by ``seconds`` in each check."""
+    own, now, checks = numpy_recipe(), [0.0], []
+
+    def work(a, b):
+        now[0] += 1
+        return np.multiply(a, b)
+
+    def verify(turn):
+        now[0] += seconds
+        checks.append(turn)
+
+    monkeypatch.setattr(measure, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    calls = measure.Calls(SimpleNamespace(multiply=work, wait=own.wait, download=own.download), multiply, 100)
+    monkeypatch.setattr(calls, "verify", verify)
+    calls.begin()
+    for _ in range(3_200):
+        calls.synchronised(*calls.turn())
+    rare, most = 3_200 // measure.EVERY, 1_600 // seconds
+    assert min(rare, most) <= len(checks) <= min(rare, most) + 2
+
+
 def test_round_trip_leaves_its_input_alone():
     module = OneStep(lambda a, b: np.multiply(a, b, out=a if a.flags.writeable else None))
     assert check.check_size(module, multiply, 100, Host()) == "round_trip: the caller's own array was changed"

@@ -31,6 +31,9 @@ SAMPLES = 10  # the least number of samples, unless they take more than four bud
 # The calls take so many sets of arguments in turn, and one call in EVERY is checked. Arrays that are LARGE together, in
 # bytes, have one set: no cache keeps what the call before has left of them.
 SETS, EVERY, LARGE = 3, 16, 2**28
+# The part of the time since a metric has begun up to which one more of these checks begins: where they take longer than
+# the calls between them, the metric takes 1.5 times as long as its calls.
+CHECKING = 1 / 3
 # Bytes of the arrays from which on their values are made in several threads. Smaller ones are made in one, in which the
 # recipe will allocate: what malloc has given and taken back changes what it does later.
 TOGETHER = 2**26
@@ -241,13 +244,13 @@ class Calls:
 
     def turn(self) -> tuple[Turn]:
         """The next set. One call in EVERY, at a place that changes, is checked, and the set after it is given other
-        values, for as long as that takes no more time than the calls."""
+        values, for as long as that takes no more than half as long as the calls."""
         before, self.done = self.now, self.done + 1
         self.now = self.turns[self.done % len(self.turns)]
         self.restore(self.now)
         start = time.perf_counter()
         due = self.due(self.done) or not self.refilled
-        if due and self.now.calls and self.checking <= (start - self.begun) / 2:
+        if due and self.now.calls and self.checking <= CHECKING * (start - self.begun):
             self.verify(before)
             self.refill()
             self.checking += time.perf_counter() - start
