@@ -1,10 +1,12 @@
 """Every recipe that runs on this machine is right, and safe to paste."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from conftest import recipes, starts_engine, starts_slowly
+from conftest import HANG, recipes, starts_engine, starts_slowly
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -86,6 +88,47 @@ def test_a_cpu_has_no_time_from_page_locked_arrays(recipe):
     (result,) = runner.run(recipe, "measure", [1000], probe=Probe("made up", 1e9, 0))
     assert Metric.TRANSFER in result.timings, result.reason
     assert (Metric.PINNED in result.timings) == (result.device in [gpu.name for gpu in machine.gpus()])
+
+
+FROM_TWO_THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.transfers import few_pieces
+
+recipe = catalogue.read(Path(sys.argv[1]))
+workload = catalogue.workload_module(recipe.workload)
+upload, function, _, download = steps(Loader(recipe).execute(), workload)
+
+def faults(seed):
+    expected = Expected(workload, workload.inputs(few_pieces(workload.MANY_PIECES), seed))
+    given = [upload(*expected.inputs) for _ in range(10)]
+    results = [function(*each) for each in given]
+    return [fault for result in results if (fault := expected.disagreement(download(result)))]
+
+with ThreadPoolExecutor(2) as pool:
+    assert list(pool.map(faults, (0, 1))) == [[], []]
+assert numba.threading_layer() == "workqueue"
+"""
+
+
+@pytest.mark.parametrize("recipe", recipes(lambda recipe: recipe.technique == "numba_cpu"))
+def test_numba_on_the_cpu_takes_calls_from_two_threads_without_libgomp(recipe):
+    """It then has threads of its own, and ends the process if it is called while it works."""
+    done = subprocess.run(
+        [sys.executable, "-c", FROM_TWO_THREADS, recipe.path],
+        env={**os.environ, "NUMBA_THREADING_LAYER": "workqueue"},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def layouts(values):
