@@ -127,11 +127,24 @@ def test_wrong_without_waiting(recipe, number, tmp_path):
         ("torch", "(torch.from_numpy(pinned(shape)) for", "(torch.from_numpy(np.empty(shape, np.float32)) for"),
         ("torch", "torch.from_numpy(pinned(PIECE))) for", "room) for room in [torch.from_numpy(pinned(PIECE))] for"),
         ("torch", "out[before], z[before]", "out[block], z[block]"),
+        ("pycuda", "driver.Stream()", "driver.Stream(1)"),
+        ("pycuda", "*map(driver.mem_alloc, 2 * [4 * PIECE])) for", "x, x) for x in [driver.mem_alloc(4 * PIECE)] for"),
+        ("pycuda", "with handle_lock:", "if True:"),
+        ("pycuda", "            inside(wait, out)\n", ""),
+        (
+            "numba",
+            "cuda.device_array((2, PIECE), np.float32)) for",
+            'x) for x in [cuda.device_array((2, PIECE), "f")] for',
+        ),
+        ("numba", "launch(handle, its, u, u", "launch(handle, 0, u, u"),
+        ("numba", "with handle_lock:", "if True:"),
+        ("numba", "            cuda.synchronize()\n", ""),
     ],
 )
 def test_wrong_with_other_memory_of_matmul(technique, right, wrong, tmp_path):
     """Memory that a graph does not keep, that is not page-locked, or that several streams share; another stream, or
-    the block that is still computed."""
+    the block that is still computed; cuBLAS whose stream another thread changes; and an error that nobody waits
+    after."""
     (recipe,) = (r for r in RECIPES if named(r) == f"matmul-{technique}_transfer_tuned")
     text = recipe.path.read_text()
     assert text.count(right) == 1
