@@ -6,9 +6,9 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5" nvidia-cublas cuda-pathfinde
 Math: float32, TF32 off
 
 Of small matrices (a and b together up to 4 MiB), one copy brings both, and cuBLAS writes the product into page-locked
-memory. Of large ones, b goes up first, then a in pieces, while others are multiplied or come down: arrays of pinned()
-as they are, others through page-locked memory. 96 MiB of that, and 96 on the GPU, stay until lanes.cache_clear(). Numba
-frees late: cuda.current_context().deallocations.
+memory. Of large ones, b goes up first, then a in pieces: while one is multiplied, others are under way. Arrays that
+pinned() made are used as they are, others pass through page-locked memory. 96 MiB of that, and 96 on the GPU, stay
+until lanes.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +32,9 @@ def lanes(device):  # of each a stream, and room for a piece and its product: pa
 
 @lru_cache
 def cublas(device):
-    library.cublasCreate_v2(byref(handle := c_void_p()))
-    return handle  # null, if that failed: launch() then says so
+    if library.cublasCreate_v2(byref(handle := c_void_p())):
+        raise RuntimeError("cuBLAS could not be started")
+    return handle
 
 
 def pinned(shape):
@@ -54,12 +55,14 @@ def launch(handle, stream, a, b, c, m, k, n):  # addresses and sizes
     with handle_lock:  # to cuBLAS, which stores columns, these are the transposes: c.T = b.T @ a.T
         fault = library.cublasSetStream_v2(handle, c_void_p(stream))
         if fault or library.cublasSgemm_v2_64(handle, 0, 0, n, m, k, one, b, n, a, k, zero, c, n):
-            raise RuntimeError("cuBLAS could not be started, or could not multiply")
+            raise RuntimeError("cuBLAS could not multiply")
 
 
 def matmul(a, b):
-    if any(x.ndim != 2 or x.dtype != np.float32 or not x.is_c_contiguous() for x in (a, b)) or a.shape[1] != b.shape[0]:
-        raise ValueError(f"matmul takes C-order float32 M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if not (a.is_c_contiguous() and b.is_c_contiguous()):
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     if not (a.size and b.size):  # cuBLAS refuses rows of no elements
         return cuda.to_device(np.zeros((a.shape[0], b.shape[1]), np.float32))
     c = cuda.device_array((a.shape[0], b.shape[1]), np.float32)
@@ -106,8 +109,12 @@ def small(handle, a, b, out, lane):  # page-locked memory has the same address o
     stream, (up, down), on_gpu = lane
     c = out if is_pinned(out) else down[: out.size].reshape(out.shape)
     u, its = on_gpu.device_ctypes_pointer.value, int(stream.handle)
-    up[: a.size], up[a.size : a.size + b.size] = a.reshape(-1), b.reshape(-1)
-    driver.cuMemcpyHtoDAsync(u, up.ctypes.data, a.nbytes + b.nbytes, its)
+    if is_pinned(a) and is_pinned(b):
+        driver.cuMemcpyHtoDAsync(u, a.ctypes.data, a.nbytes, its)
+        driver.cuMemcpyHtoDAsync(u + a.nbytes, b.ctypes.data, b.nbytes, its)
+    else:  # together
+        up[: a.size], up[a.size : a.size + b.size] = a.reshape(-1), b.reshape(-1)
+        driver.cuMemcpyHtoDAsync(u, up.ctypes.data, a.nbytes + b.nbytes, its)
     launch(handle, its, u, u + a.nbytes, c.ctypes.data, *a.shape, b.shape[1])
     stream.synchronize()
     np.copyto(out, c)  # nothing to do if they are one

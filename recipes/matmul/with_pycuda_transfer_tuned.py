@@ -8,7 +8,8 @@ Math: float32, TF32 off
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
 and another writes the product there. Of large ones, b goes up first, then a in pieces: while one is multiplied, others
-are under way. Arrays of pinned() are used as they are, others pass through 240 MiB, until inside(lanes.cache_clear).
+are under way. Arrays that pinned() made are used as they are, others pass through page-locked memory. 144 MiB of that,
+and 96 on the GPU, stay until inside(lanes.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,9 @@ PIECE, LANES, lock, handle_lock = 2**20, 12, Lock(), Lock()  # elements; lanes, 
 module, multiprocessors = compiler.SourceModule(KERNEL, no_extern_c=True), autoprimaryctx.device.multiprocessor_count
 fetch, multiply = module.get_function("fetch").prepare("PPPii"), module.get_function("matmul").prepare("PPPiii")
 cublas, handle = CDLL(load_nvidia_dynamic_lib("cublas").abs_path), c_void_p()
-failed, one, zero = cublas.cublasCreate_v2(byref(handle)), byref(c_float(1)), byref(c_float(0))
+one, zero = byref(c_float(1)), byref(c_float(0))
+if cublas.cublasCreate_v2(byref(handle)):
+    raise RuntimeError("cuBLAS could not be started")
 
 
 @lru_cache
@@ -59,14 +62,16 @@ def upload(*arrays):
 
 
 def matmul(a, b, c=None, stream=0):  # the last two: for round_trip()
-    if any(x.ndim != 2 or x.dtype != np.float32 or not x.flags.c_contiguous for x in (a, b)) or a.shape[1] != len(b):
-        raise ValueError(f"matmul takes C-order float32 M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     if not (a.size and b.size):  # cuBLAS refuses rows of no elements
         return gpuarray.to_gpu(np.zeros(a.shape[:1] + b.shape[1:], np.float32))
     c = gpuarray.empty(a.shape[:1] + b.shape[1:], np.float32) if c is None else c
     (m, k, n), (x, y, z) = map(c_int64, a.shape + b.shape[1:]), (c_void_p(int(each.gpudata)) for each in (a, b, c))
     with handle_lock:  # to cuBLAS, which stores columns, these are the transposes: c.T = b.T @ a.T
-        fault = failed or cublas.cublasSetStream_v2(handle, c_void_p(stream))
+        fault = cublas.cublasSetStream_v2(handle, c_void_p(stream))
         if fault or cublas.cublasSgemm_v2_64(handle, 0, 0, n, m, k, one, y, n, x, k, zero, z, n):
             raise RuntimeError("cuBLAS could not multiply")
     return c
@@ -92,14 +97,14 @@ def round_trip(a, b, out=None):
         try:
             if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and max(a.size + b.size, out.size) <= PIECE:
                 inside(lanes)[:2] = inside(lanes)[1::-1]  # in turn: what the GPU has just read is slow to write
-                inside(run, a, b, out, tiles, lanes()[0])
+                inside(small, a, b, out, tiles, lanes()[0])
             elif a.size <= PIECE or not b.size or max(b.shape) > PIECE:
                 inside(lambda: download(matmul(*upload(a, b)), out))
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, inside(upload, b)
                 finalize(factor, inside, factor.gpudata.free).atexit = False  # as pinned memory
                 with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(inside, run, a, factor, out, 0), inside(lanes), range(LANES)))
+                    list(pool.map(partial(inside, run, a, factor, out), inside(lanes), range(LANES)))
         except BaseException:  # nobody may free the arrays before; after a second Ctrl-C, threads may use these lanes
             inside(wait, out)
             inside(lanes.cache_clear)
@@ -107,23 +112,30 @@ def round_trip(a, b, out=None):
     return out
 
 
-def run(a, b, out, tiles, lane, first=0):  # the pieces first, first + LANES, … of a; all of it, if there are tiles
-    (stream, rooms, u, v), rows = lane, len(a) if tiles else PIECE // max(b.shape)
+def small(a, b, out, tiles, lane):
+    stream, rooms, on_gpu, _ = lane
+    hosts = zip((a, b, out), rooms, strict=True)
+    x, y, z = (host if is_pinned(host) else room[: host.size].reshape(host.shape) for host, room in hosts)
+    np.copyto(x, a)  # nothing to do if they are one
+    np.copyto(y, b)
+    blocks, second = -(-(a.size + b.size) // 256), int(on_gpu) + a.nbytes
+    # Page-locked arrays have the same address on the device.
+    fetch.prepared_async_call((blocks, 1), (256, 1, 1), stream, x.ctypes.data, y.ctypes.data, on_gpu, a.size, b.size)
+    multiply.prepared_async_call((tiles, 1), THREADS, stream, on_gpu, second, z.ctypes.data, *a.shape, b.shape[1])
+    stream.synchronize()
+    np.copyto(out, z)
+
+
+def run(a, factor, out, lane, first):  # the pieces first, first + LANES, … of a
+    (stream, rooms, u, v), rows = lane, PIECE // max(factor.shape)
     for i in range(first * rows, len(a), LANES * rows):
-        hosts = a[i : i + rows], out[i : i + rows], b if tiles else a[:0]
-        x, z, y = (h if is_pinned(h) else room[: h.size].reshape(h.shape) for h, room in zip(hosts, rooms, strict=True))
-        np.copyto(x, hosts[0])  # nothing to do if they are one
-        if tiles:  # page-locked arrays have the same address on the device
-            np.copyto(y, b)
-            blocks, addresses = -(-(a.size + b.size) // 256), [host.ctypes.data for host in (x, y, z)]
-            fetch.prepared_async_call((blocks, 1), (256, 1, 1), stream, *addresses[:2], u, a.size, b.size)
-            rest = int(u) + a.nbytes, addresses[2], *a.shape, b.shape[1]
-            multiply.prepared_async_call((tiles, 1), THREADS, stream, u, *rest)
-        else:
-            left, right = (gpuarray.GPUArray(h.shape, np.float32, gpudata=room) for h, room in ((x, u), (z, v)))
-            driver.memcpy_htod_async(u, x, stream)
-            matmul(left, b, right, stream.handle)
-            driver.memcpy_dtoh_async(z, v, stream)
+        hosts = a[i : i + rows], out[i : i + rows]
+        x, z = (h if is_pinned(h) else room[: h.size].reshape(h.shape) for h, room in zip(hosts, rooms, strict=False))
+        left, right = (gpuarray.GPUArray(host.shape, np.float32, gpudata=room) for host, room in ((x, u), (z, v)))
+        np.copyto(x, hosts[0])
+        driver.memcpy_htod_async(u, x, stream)
+        matmul(left, factor, right, stream.handle)
+        driver.memcpy_dtoh_async(z, v, stream)
         stream.synchronize()
         np.copyto(hosts[1], z)
 
