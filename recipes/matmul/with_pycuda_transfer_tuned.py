@@ -96,8 +96,7 @@ def round_trip(a, b, out=None):
     with lock:
         try:
             if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and max(a.size + b.size, out.size) <= PIECE:
-                inside(lanes)[:2] = inside(lanes)[1::-1]  # in turn: what the GPU has just read is slow to write
-                inside(small, a, b, out, tiles, lanes()[0])
+                inside(small, a, b, out, tiles)
             elif a.size <= PIECE or not b.size or max(b.shape) > PIECE:
                 inside(lambda: download(matmul(*upload(a, b)), out))
             else:
@@ -112,8 +111,9 @@ def round_trip(a, b, out=None):
     return out
 
 
-def small(a, b, out, tiles, lane):
-    stream, rooms, on_gpu, _ = lane
+def small(a, b, out, tiles):
+    lanes()[:2] = lanes()[1::-1]  # two in turn: the CPU is slow to write where the GPU has just read
+    stream, rooms, on_gpu, _ = lanes()[0]
     hosts = zip((a, b, out), rooms, strict=True)
     x, y, z = (host if is_pinned(host) else room[: host.size].reshape(host.shape) for host, room in hosts)
     np.copyto(x, a)  # nothing to do if they are one
