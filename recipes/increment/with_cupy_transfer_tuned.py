@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "cupy-cuda13x[ctk]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
-The buffers, 96 MiB on each side, stay until lanes.cache_clear() gives them back to CuPy's pools.
+the next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they
+are small. Up to 96 MiB on each side stay until lane.cache_clear() gives them back to CuPy's pools.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers sha
 
 
 @lru_cache
-def lanes(device):
-    """Of each lane a stream, and room for a piece: page-locked, and on the device."""
-    made = [(cp.cuda.Stream(non_blocking=True), pinned(PIECE), cp.empty(PIECE, np.float32)) for _ in range(LANES)]
+def lane(device, number):
+    """A stream, and room for a piece: page-locked, and on the device."""
+    made = cp.cuda.Stream(non_blocking=True), pinned(PIECE), cp.empty(PIECE, np.float32)
     cp.cuda.get_current_stream().synchronize()  # the pool may hand out memory that is still in use there
     return made
 
@@ -65,19 +65,21 @@ def round_trip(a, out=None):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
     if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
         a = a.copy()  # out would overwrite elements that are still to be read
-    if a.size <= PIECE:
-        return download(increment(*upload(a)), out)
     device, flat = cp.cuda.Device().id, (a.reshape(-1), out.reshape(-1))
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, lanes(device)[:3])
+            in_pieces(*flat, [lane(device, number) for number in range(3)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
+                lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    through_buffers(device, *flat, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(through_buffers, device, *flat), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
                 cp.cuda.Device(device).synchronize()
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
     return out
 

@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 16 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
-The buffers, 128 MiB on each side, stay until lanes.cache_clear(). Numba frees late:
+the next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they
+are small. Up to 128 MiB on each side stay until lane.cache_clear(). Numba frees late:
 cuda.current_context().deallocations.
 """
 
@@ -30,9 +30,9 @@ def kernel(a):
 
 
 @lru_cache
-def lanes(device):
-    """Of each a stream, and room for a piece: page-locked, and on the device."""
-    return [(cuda.stream(), pinned(PIECE), cuda.device_array(PIECE, np.float32)) for _ in range(LANES)]
+def lane(device, number):
+    """A stream, and room for a piece: page-locked, and on the device."""
+    return cuda.stream(), pinned(PIECE), cuda.device_array(PIECE, np.float32)
 
 
 def pinned(shape):
@@ -72,18 +72,20 @@ def round_trip(a, out=None):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
     if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
         a = a.copy()  # out would overwrite elements that are still to be read
-    if a.size <= PIECE:
-        return download(increment(*upload(a)), out)
     device, flat = cuda.get_current_device().id, (a.reshape(-1), out.reshape(-1))
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, lanes(device)[:3])
+            in_pieces(*flat, [lane(device, number) for number in range(3)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(through_buffers, device, *flat), lanes(device), range(LANES)))
+                lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    through_buffers(device, *flat, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(through_buffers, device, *flat), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
     return out
 

@@ -6,8 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three streams: one piece goes down while
-the next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole.
-The buffers, 96 MiB on each side, stay until inside(lanes.cache_clear).
+the next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they
+are small. Up to 96 MiB on each side stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +26,9 @@ kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("increment
 
 
 @lru_cache
-def lanes():
-    """Of each a stream that does not wait for others, and room for a piece: page-locked, and on the device."""
-    return [(driver.Stream(1), pinned(PIECE), driver.mem_alloc(4 * PIECE)) for _ in range(LANES)]
+def lane(number):
+    """A stream that does not wait for others, and room for a piece: page-locked, and on the device."""
+    return driver.Stream(1), pinned(PIECE), driver.mem_alloc(4 * PIECE)
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -77,18 +77,20 @@ def round_trip(a, out=None):
         raise ValueError(f"increment fills writeable C-contiguous float32 {a.shape}, not {out.dtype} {out.shape}")
     if np.may_share_memory(a, out) and a.ctypes.data != out.ctypes.data:
         a = a.copy()  # out would overwrite elements that are still to be read
-    if a.size <= PIECE:
-        return inside(lambda: download(increment(*upload(a)), out))
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
         if is_pinned(a) and is_pinned(out):
-            inside(in_pieces, *flat, inside(lanes)[:3])
+            inside(in_pieces, *flat, [inside(lane, number) for number in range(3)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(inside, through_buffers, *flat), inside(lanes), range(LANES)))
+                lanes = [inside(lane, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    inside(through_buffers, *flat, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(inside, through_buffers, *flat), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                inside(lanes.cache_clear)
+                inside(lane.cache_clear)
                 raise
     return out
 

@@ -5,8 +5,8 @@ Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on three queues: one piece goes down while the
-next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 96 MiB on each side, stay until lanes.cache_clear().
+next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they are
+small. Up to 96 MiB on each side stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lanes():
-    """Of each a queue, a kernel that no other thread sets arguments of, and room for a piece, on both sides."""
-    buffers = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in range(LANES)]
-    return [(cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), x) for x in buffers]
+def lane(number):
+    """A queue, a kernel that no other thread sets arguments of, and room for a piece, on both sides."""
+    on_device = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE)
+    return cl.CommandQueue(queue.context), cl.Kernel(program, "increment"), pinned(PIECE), on_device
 
 
 def pinned(shape):
@@ -74,16 +74,18 @@ def round_trip(a, out=None):
         a = a.copy()  # out would overwrite elements that are still to be read
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
-        if a.size <= PIECE:
-            download(increment(*upload(a)), out)
-        elif is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, lanes()[:3])
+        if is_pinned(a) and is_pinned(out):
+            in_pieces(*flat, [lane(number) for number in range(3)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(through_buffers, *flat), lanes(), range(LANES)))
+                lanes = [lane(number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    through_buffers(*flat, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(through_buffers, *flat), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
     return out
 

@@ -8,11 +8,12 @@ Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
 and another writes the product there: a graph, recorded once for each size and place. Of large ones, b goes up first,
 then a, in blocks, during the work on the one before. Arrays that pinned() made are used as they are, others pass
-through 48 MiB of such memory, until lanes.cache_clear().
+through such memory, of which up to 48 MiB stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from itertools import cycle
 from pathlib import Path
 from threading import Lock
 
@@ -23,14 +24,14 @@ from cupyx import empty_pinned
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
 ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
-PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers share
+PIECE, LANES, lock, turn = 2**20, 12, Lock(), cycle((0, 1))  # elements; lanes, which all callers share
 fetch, multiply = map(cp.RawModule(code=KERNEL).get_function, ("fetch", "matmul"))
 multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
 
 
 @lru_cache
-def lanes(device):  # of each a stream, and page-locked room for a piece
-    return [(cp.cuda.Stream(non_blocking=True), pinned(PIECE)) for _ in range(LANES)]
+def lane(device, number):  # a stream, and page-locked room for a piece
+    return cp.cuda.Stream(non_blocking=True), pinned(PIECE)
 
 
 @lru_cache(32)
@@ -80,7 +81,7 @@ def round_trip(a, b, out=None):
     tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), cp.cuda.runtime.getDevice()
     if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size + out.size <= PIECE:
         with lock:
-            return small(a, b, out, device, lanes(device))
+            return small(a, b, out, device)
     if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
         return download(matmul(*upload(a, b)), out)
     a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
@@ -98,14 +99,14 @@ def round_trip(a, b, out=None):
                     carry(pool, device, rows, out[before], z[before])
         except BaseException:  # after a second Ctrl-C, threads may still use these lanes
             cp.cuda.Device(device).synchronize()
-            lanes.cache_clear()
+            lane.cache_clear()
             raise
     return out
 
 
-def small(a, b, out, device, ways):
-    ways[:2] = ways[1::-1]  # two rooms in turn: the CPU is slow to write where the GPU has just read
-    (stream, room), hosts = ways[0], (a, b, out)
+def small(a, b, out, device):
+    hosts = a, b, out
+    stream, room = lane(device, next(turn))  # two in turn: the CPU is slow to write where the GPU has just read
     if not all(map(is_pinned, hosts)):
         ends = 0, a.size, a.size + b.size, a.size + b.size + out.size
         hosts = [room[i:j].reshape(x.shape) for i, j, x in zip(ends[:3], ends[1:], hosts, strict=True)]
@@ -123,11 +124,12 @@ def small(a, b, out, device, ways):
 def carry(pool, device, rows, to, source):  # to the GPU or from it: page-locked rows all at once, others in pieces
     if is_pinned(to) or is_pinned(source):
         rows = len(to) or 1
-    list(pool.map(partial(run, to, source, rows), lanes(device)[: -(-len(to) // rows)], range(LANES)))
+    lanes = [lane(device, number) for number in range(min(LANES, -(-len(to) // rows)))]
+    list(pool.map(partial(run, to, source, rows), lanes, range(LANES)))
 
 
-def run(to, source, rows, way, first):  # the pieces first, first + LANES, …
-    (stream, room), host = way, to if isinstance(to, np.ndarray) else source
+def run(to, source, rows, lane, first):  # the pieces first, first + LANES, …
+    (stream, room), host = lane, to if isinstance(to, np.ndarray) else source
     for i in range(first * rows, len(to), LANES * rows):
         x, y, part = (each[i : i + rows] for each in (to, source, host))
         staged = part if is_pinned(part) else room[: part.size].reshape(part.shape)

@@ -7,13 +7,14 @@ Math: float32, TF32 off
 
 Of small matrices (a and b together up to 4 MiB), one copy brings both, and cuBLAS writes the product into page-locked
 memory. Of large ones, b goes up first, then a in pieces: while one is multiplied, others are under way. Arrays that
-pinned() made are used as they are, others pass through page-locked memory. 96 MiB of that, and 96 on the GPU, stay
-until lanes.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+pinned() made are used as they are, others pass through page-locked memory. Up to 96 MiB of that, and as many on the
+GPU, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import CDLL, byref, c_float, c_int64, c_void_p
 from functools import lru_cache, partial
+from itertools import cycle
 from threading import Lock
 
 import numpy as np
@@ -21,13 +22,13 @@ from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba import cuda
 from numba.cuda.cudadrv.driver import driver
 
-PIECE, LANES, lock, handle_lock = 2**20, 12, Lock(), Lock()  # elements; lanes, which all callers share
+PIECE, LANES, lock, turn, handle_lock = 2**20, 12, Lock(), cycle((0, 1)), Lock()  # elements; lanes, which all share
 library, one, zero = CDLL(load_nvidia_dynamic_lib("cublas").abs_path), byref(c_float(1)), byref(c_float(0))
 
 
 @lru_cache
-def lanes(device):  # of each a stream, and room for a piece and its product: page-locked, and on the device
-    return [(cuda.stream(), pinned((2, PIECE)), cuda.device_array((2, PIECE), np.float32)) for _ in range(LANES)]
+def lane(device, number):  # a stream, and room for a piece and its product: page-locked, and on the device
+    return cuda.stream(), pinned((2, PIECE)), cuda.device_array((2, PIECE), np.float32)
 
 
 @lru_cache
@@ -90,17 +91,17 @@ def round_trip(a, b, out=None):
     with lock:
         try:
             if a.size and b.size and max(a.size + b.size, out.size) <= PIECE:
-                lanes(device)[:2] = lanes(device)[1::-1]  # in turn: what the GPU has just read is slow to write
-                small(handle, a, b, out, lanes(device)[0])
+                small(handle, a, b, out, lane(device, next(turn)))  # what the GPU has just read is slow to write
             elif a.size <= PIECE or not b.size or max(b.shape) > PIECE:
                 download(matmul(*upload(a, b)), out)
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, upload(b)
+                lanes = [lane(device, number) for number in range(LANES)]
                 with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(run, device, handle, a, factor, out), lanes(device), range(LANES)))
+                    list(pool.map(partial(run, device, handle, a, factor, out), lanes, range(LANES)))
         except BaseException:  # nobody may free the arrays before; after a second Ctrl-C, threads may use these lanes
             cuda.synchronize()
-            lanes.cache_clear()
+            lane.cache_clear()
             raise
     return out
 

@@ -8,13 +8,14 @@ Math: float32, TF32 off
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
 and another writes the product there. Of large ones, b goes up first, then a in pieces: while one is multiplied, others
-are under way. Arrays that pinned() made are used as they are, others pass through page-locked memory. 144 MiB of that,
-and 96 on the GPU, stay until inside(lanes.cache_clear).
+are under way. Arrays that pinned() made are used as they are, others pass through page-locked memory. Up to 144 MiB of
+that, and 96 on the GPU, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import CDLL, byref, c_float, c_int64, c_void_p
 from functools import lru_cache, partial
+from itertools import cycle
 from pathlib import Path
 from threading import Lock
 from weakref import finalize
@@ -25,7 +26,7 @@ from pycuda import autoprimaryctx, compiler, driver, gpuarray  # the first: the 
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
 ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, (224, 1, 1)  # as in the kernel
-PIECE, LANES, lock, handle_lock = 2**20, 12, Lock(), Lock()  # elements; lanes, which all callers share
+PIECE, LANES, lock, turn, handle_lock = 2**20, 12, Lock(), cycle((0, 1)), Lock()  # elements; lanes, which all share
 module, multiprocessors = compiler.SourceModule(KERNEL, no_extern_c=True), autoprimaryctx.device.multiprocessor_count
 fetch, multiply = module.get_function("fetch").prepare("PPPii"), module.get_function("matmul").prepare("PPPiii")
 cublas, handle = CDLL(load_nvidia_dynamic_lib("cublas").abs_path), c_void_p()
@@ -35,8 +36,8 @@ if cublas.cublasCreate_v2(byref(handle)):
 
 
 @lru_cache
-def lanes():  # of each a stream, which waits for to_gpu(), and room for three pieces, or for two on the GPU
-    return [(driver.Stream(), pinned((3, PIECE)), *map(driver.mem_alloc, 2 * [4 * PIECE])) for _ in range(LANES)]
+def lane(number):  # a stream, which waits for to_gpu(), and room for three pieces, or for two on the GPU
+    return driver.Stream(), pinned((3, PIECE)), *map(driver.mem_alloc, 2 * [4 * PIECE])
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -102,18 +103,18 @@ def round_trip(a, b, out=None):
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, inside(upload, b)
                 finalize(factor, inside, factor.gpudata.free).atexit = False  # as pinned memory
+                lanes = [inside(lane, number) for number in range(LANES)]
                 with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(inside, run, a, factor, out), inside(lanes), range(LANES)))
+                    list(pool.map(partial(inside, run, a, factor, out), lanes, range(LANES)))
         except BaseException:  # nobody may free the arrays before; after a second Ctrl-C, threads may use these lanes
             inside(wait, out)
-            inside(lanes.cache_clear)
+            inside(lane.cache_clear)
             raise
     return out
 
 
 def small(a, b, out, tiles):
-    lanes()[:2] = lanes()[1::-1]  # two in turn: the CPU is slow to write where the GPU has just read
-    stream, rooms, on_gpu, _ = lanes()[0]
+    stream, rooms, on_gpu, _ = lane(next(turn))  # two in turn: the CPU is slow to write where the GPU has just read
     hosts = zip((a, b, out), rooms, strict=True)
     x, y, z = (host if is_pinned(host) else room[: host.size].reshape(host.shape) for host, room in hosts)
     np.copyto(x, a)  # nothing to do if they are one

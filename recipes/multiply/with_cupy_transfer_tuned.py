@@ -6,8 +6,8 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 192 MiB, stay until lanes.cache_clear() gives them back to CuPy's pool.
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty,
+or the caller alone if they are small. Up to 192 MiB stay until lane.cache_clear() gives them back to CuPy's pool.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ PIECE, LANES, lock = 2**20, 12, Lock()  # elements; lanes, which all callers sha
 
 
 @lru_cache
-def lanes(device):  # of each a stream, and room for a piece of every array, as NumPy and as a kernel sees it
-    rooms = (pinned((3, PIECE)) for _ in range(LANES))
-    return [(cp.cuda.Stream(non_blocking=True), room, [*seen_by_device(room)]) for room in rooms]
+def lane(device, number):  # a stream, and room for a piece of every array, as NumPy and as a kernel sees it
+    room = pinned((3, PIECE))
+    return cp.cuda.Stream(non_blocking=True), room, [*seen_by_device(room)]
 
 
 def pinned(shape):
@@ -72,16 +72,18 @@ def round_trip(a, b, out=None):
             cp.multiply(x, y, out=z)
         finally:  # also after Ctrl-C: nobody may free the arrays before
             wait(z)
-    elif a.size > PIECE:
+    else:
         with lock:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+                lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    run(device, arrays, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(run, device, arrays), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
-    else:
-        download(multiply(*upload(a, b)), out)
     return out
 
 
@@ -96,7 +98,8 @@ def run(device, arrays, lane, first):  # the pieces first, first + LANES, … of
             a, b, out = (x[start : start + PIECE] for x in arrays)
             np.copyto(rooms[0, : a.size], a)
             np.copyto(rooms[1, : b.size], b)
-            cp.multiply(*on_device[:2], out=on_device[2])  # what lies behind the last piece does no harm
+            x, y, z = (each[: out.size] for each in on_device)
+            cp.multiply(x, y, out=z)
             stream.synchronize()
             np.copyto(out, rooms[2, : out.size])
 

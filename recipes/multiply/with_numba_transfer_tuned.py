@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 144 MiB, stay until lanes.cache_clear(). Numba frees late:
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty,
+or the caller alone if they are small. Up to 144 MiB stay until lane.cache_clear(). Numba frees late:
 cuda.current_context().deallocations.
 """
 
@@ -30,8 +30,9 @@ def kernel(a, b, c):
 
 
 @lru_cache
-def lanes(device):  # of each a stream, and room for a piece of every array, as NumPy and as a kernel sees it
-    return [(cuda.stream(), x := pinned((3, PIECE)), [*map(seen_by_device, x)]) for _ in range(LANES)]
+def lane(device, number):  # a stream, and room for a piece of every array, as NumPy and as a kernel sees it
+    room = pinned((3, PIECE))
+    return cuda.stream(), room, [*map(seen_by_device, room)]
 
 
 def pinned(shape):
@@ -83,16 +84,18 @@ def round_trip(a, b, out=None):
             kernel[-(-a.size // THREADS), THREADS](*seen)
         finally:  # also after Ctrl-C: nobody may free the arrays before
             cuda.synchronize()
-    elif a.size > PIECE:
+    else:
         with lock:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(run, device, arrays), lanes(device), range(LANES)))
+                lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    run(device, arrays, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(run, device, arrays), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
-    else:
-        download(multiply(*upload(a, b)), out)
     return out
 
 

@@ -6,8 +6,8 @@ Install: pip install pycuda numpy
 Needs: nvcc
 
 From and into page-locked memory, as pinned() makes it, nothing is copied: both directions of the bus are busy at once,
-and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty;
-small ones are copied whole. The buffers, 144 MiB, stay until inside(lanes.cache_clear).
+and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty,
+or the caller alone if they are small. Up to 144 MiB stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +26,8 @@ kernel = compiler.SourceModule(KERNEL, no_extern_c=True).get_function("multiply"
 
 
 @lru_cache
-def lanes():  # of each a stream that does not wait for others, and room for a piece of every array
-    return [(driver.Stream(1), pinned((3, PIECE))) for _ in range(LANES)]
+def lane(number):  # a stream that does not wait for others, and room for a piece of every array
+    return driver.Stream(1), pinned((3, PIECE))
 
 
 def inside(function, *arguments):  # PyCUDA's context, which only the importing thread has; no other may keep it
@@ -76,16 +76,18 @@ def round_trip(a, b, out=None):
     arrays = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     if a.size and all(map(is_pinned, arrays)):
         inside(launch, None, *arrays)
-    elif a.size > PIECE:
+    else:
         with lock:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(inside, run, arrays), inside(lanes), range(LANES)))
+                lanes = [inside(lane, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    inside(run, arrays, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(inside, run, arrays), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                inside(lanes.cache_clear)
+                inside(lane.cache_clear)
                 raise
-    else:
-        inside(lambda: download(multiply(*upload(a, b)), out))
     return out
 
 

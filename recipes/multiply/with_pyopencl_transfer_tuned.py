@@ -5,8 +5,8 @@ Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two queues: one piece goes down while the
-next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 288 MiB, and 192 on the device, stay until lanes.cache_clear().
+next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they are
+small. Up to 288 MiB, and 192 on the device, stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ program = cl.Program(queue.context, KERNEL).build()
 
 
 @lru_cache
-def lanes():
-    """Of each a queue, a kernel that no other thread sets arguments of, and room for pieces, on both sides."""
-    buffers = [[cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in "xy"] for _ in range(LANES)]
-    return [(cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((3, PIECE)), x) for x in buffers]
+def lane(number):
+    """A queue, a kernel that no other thread sets arguments of, and room for pieces, on both sides."""
+    buffers = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in "xy"]
+    return cl.CommandQueue(queue.context), cl.Kernel(program, "multiply"), pinned((3, PIECE)), buffers
 
 
 def pinned(shape):
@@ -72,16 +72,18 @@ def round_trip(a, b, out=None):
         raise ValueError(f"multiply takes arrays of one shape, into a writeable C-contiguous float32 array, not {what}")
     arrays = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
-        if a.size <= PIECE:
-            download(multiply(*upload(a, b)), out)
-        elif all(map(is_pinned, arrays)):
-            in_pieces(*arrays, lanes()[:2])
+        if all(map(is_pinned, arrays)):
+            in_pieces(*arrays, [lane(number) for number in range(2)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(through_buffers, *arrays), lanes(), range(LANES)))
+                lanes = [lane(number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    through_buffers(*arrays, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(through_buffers, *arrays), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
     return out
 

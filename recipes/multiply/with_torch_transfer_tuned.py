@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install torch numpy
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two streams: one piece goes down while the
-next goes up. All others pass through page-locked buffers that threads fill and empty; small ones are copied whole. The
-buffers, 384 MiB, stay until lanes.cache_clear(); then PyTorch keeps them until torch.accelerator.empty_host_cache().
+next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they are
+small. Up to 384 MiB stay until lane.cache_clear(); then PyTorch keeps them until torch.accelerator.empty_host_cache().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ PIECE, LANES, lock = 2**21, 12, Lock()  # elements; lanes, which all callers sha
 
 
 @lru_cache
-def lanes(device):
-    """Of each lane a stream, and page-locked room for a piece of every array."""
-    return [(torch.cuda.Stream(device), pinned((3, PIECE))) for _ in range(LANES)]
+def lane(device, number):
+    """A stream, and page-locked room for a piece of every array."""
+    return torch.cuda.Stream(device), pinned((3, PIECE))
 
 
 def pinned(shape):
@@ -74,18 +74,20 @@ def round_trip(a, b, out=None):
     if a.shape != b.shape:
         raise ValueError(f"multiply takes arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     out = room(out, a.shape)
-    if a.size <= PIECE:
-        return download(multiply(*upload(a, b)), out)
     device, arrays = torch.cuda.current_device(), [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
         if all(map(is_pinned, arrays)):
-            in_pieces(*arrays, lanes(device)[:2])
+            in_pieces(*arrays, [lane(device, number) for number in range(2)])
         else:
             try:
-                with ThreadPoolExecutor(LANES) as pool:
-                    list(pool.map(partial(through_buffers, *arrays), lanes(device), range(LANES)))
+                lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
+                if len(lanes) == 1:
+                    through_buffers(*arrays, lanes[0], 0)
+                else:
+                    with ThreadPoolExecutor(LANES) as pool:
+                        list(pool.map(partial(through_buffers, *arrays), lanes, range(LANES)))
             except BaseException:  # after a second Ctrl-C, threads may still use these lanes
-                lanes.cache_clear()
+                lane.cache_clear()
                 raise
     return out
 
