@@ -15,6 +15,7 @@ FILE, KIND = "transfers.jsonl", "transfers"
 RECIPES = {  # the steps of a recipe: its workload and technique
     "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
     "recipe": ("multiply", "cupy_transfer_tuned"),
+    "small_unchanged": ("matmul", "cupy_transfer_tuned"),
     "small_copy_in": ("matmul", "cupy_transfer_tuned"),
     "small_copy_out": ("matmul", "cupy_transfer_tuned"),
     "small_page_locked": ("matmul", "cupy_transfer_tuned"),
