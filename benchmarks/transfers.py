@@ -4,7 +4,8 @@ Each script of docs/transfers multiplies the same two arrays, and so do NumPy on
 CuPy's tuned recipe. All take turns in one process, for a few rounds of a few calls, and so do bare copies, which are
 the limit. Every call gets host arrays that were filled just before it, so that nothing can be left on the GPU, and
 every result is compared with NumPy's. A copy between two GPUs is measured where there are two. Before all that, the
-product of two small matrices takes turns with what it is made of.
+product of two small matrices is measured in the same manner, and also from matrices that stay as they are; then the
+recipe's copies on the host, in as many more calls.
 
 When all times are taken, one more call of each is recorded: PyTorch's profiler (Kineto, on CUPTI) sees every copy and
 kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see NumPy's copies on the
@@ -148,7 +149,7 @@ def script(name: str) -> ModuleType:
 
 
 def recipe(step: str) -> ModuleType:
-    """The recipe of which a step is."""
+    """The recipe that a step calls."""
     workload, technique = transfers.RECIPES[step]
     (found,) = catalogue.choose([workload], [technique])
     return Loader(found).execute()
@@ -250,9 +251,11 @@ def between_gpus(work: Work) -> Iterator[Way | Step]:
 def small() -> Iterator[Step]:
     """Two small matrices from host to host, and what that is made of."""
     import cupy as cp
+    import torch
 
     work, tuned, stream = Products(), recipe("small"), cp.cuda.get_current_stream()
     ordinary = tuple(np.empty((SIDE, SIDE), np.float32) for _ in range(3))
+    tensors = [torch.from_numpy(x) for x in ordinary]
     page_locked, unchanged = (tuple(tuned.pinned((SIDE, SIDE)) for _ in range(3)) for _ in range(2))
     work.fill(unchanged)
     kernel = cp.RawKernel('extern "C" __global__ void empty() {}', "empty")
@@ -264,6 +267,9 @@ def small() -> Iterator[Step]:
     def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         np.matmul(a, b, out=out)
 
+    def multiply_tensors(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        torch.matmul(tensors[0], tensors[1], out=tensors[2])
+
     def call(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         tuned.round_trip(a, b, out=out)
 
@@ -274,6 +280,7 @@ def small() -> Iterator[Step]:
     yield from measure(
         [
             Way("small_numpy", multiply, ordinary),
+            Way("small_torch_cpu", multiply_tensors, ordinary),
             Way("small_launch", launch, ordinary, after=multiply),
             Way("small_unchanged", again, page_locked, tuned),
             Way("small_page_locked", call, page_locked, tuned),
@@ -282,15 +289,19 @@ def small() -> Iterator[Step]:
         work,
         SMALL_CALLS,
     )
-    copies: list[tuple[float, ...]] = []
+    names, copies = ("small_copy_in", "small_copy_out"), []
     with watching(tuned) as watched:
         for _ in range(SMALL_CALLS):
             prepared(whole, work)
             watched.spans.clear()
             whole.call(*whole.arrays)
-            copies.append(tuple((end - start) / 1e9 for _, start, end in watched.spans))
-    yield Step("small_copy_in", Timing.of([first + second for first, second, _ in copies]))
-    yield Step("small_copy_out", Timing.of([last for *_, last in copies]))
+            checked(whole, work)
+            copies.append([(end - start) / 1e9 for _, start, end in watched.spans])
+    if any(len(each) != 3 for each in copies):  # a GPU of fewer multiprocessors than the product has tiles
+        yield from (Step(name, reason="these matrices are not small for this GPU") for name in names)
+    else:
+        yield Step(names[0], Timing.of([first + second for first, second, _ in copies]))
+        yield Step(names[1], Timing.of([last for *_, last in copies]))
 
 
 # ---- Measuring.

@@ -33,10 +33,11 @@ try:
 
     # What this suite needs of the commit that asv has installed.
     FITS = {"runs"} <= {*Result.__dataclass_fields__} and {"stopped"} <= {*compare.Outcome.__dataclass_fields__}
-    if FITS:
-        catalogue.recipes()  # read once, for all processes that asv forks from the one that has imported this
 except (ImportError, AttributeError):
     FITS = False
+if FITS:
+    with suppress(Exception):  # whatever an older commit's raises: its cells say so
+        catalogue.recipes()  # read once, for all processes that asv forks from the one that has imported this
 
 ROOT = Path(__file__).parents[1]
 # What the timed metrics mean: that of this clone, as its results are compared with those of other commits.

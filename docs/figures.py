@@ -116,8 +116,15 @@ class Balance(Figure):
         (found, metric), bus = stored.named(words), stored.moved("limit_up rate")
         if bus is None:
             return [nodes.Text("(not measured yet)")]
+        if bus.origin.machine != found.origin.machine:
+            raise stored.NotStored(f"the bus of {found.origin.machine} was not measured")
         rate = catalogue.workload_module(found.workload).operations(found.size) / found.value(metric)
-        return self.linked(doubts(found, metric) + digits(rate / bus.value), found)
+        noise = NOISE * bus.text.startswith(NOISE)
+        return [
+            self.link(
+                noise + doubts(found, metric) + digits(rate / bus.value), "transfers", "#the-ladder", [found, bus]
+            )
+        ]
 
 
 class Machine(Figure):

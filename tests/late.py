@@ -43,7 +43,7 @@ elif recipe.workload == "matmul":  # each row of the right factor is a piece; an
     workload.EDGE_SIZES = (1, 1, 1), (0, 5, 3), (5, 0, 3), (3, 3, 3), (5, 3, 4), (41, 33, 4), (23, 23, 23)
     workload.MANY_PIECES = 131, 29, 13
 else:
-    sizes = [PIECES * piece - 5]
+    sizes = [PIECES * piece - 5, piece - 3]  # the second: of one piece, without threads
     workload.EDGE_SIZES, workload.MANY_PIECES = (0, 1, 2, 13, 1_003), 8_003
 
 

@@ -44,12 +44,13 @@ COPIES = {  # of one array: what it is, and how many arrays move
 ALLOCATION = "allocate_page_locked"  # of one array
 SMALL = {  # steps of two matrices of 200 × 200
     "small_numpy": "NumPy",
+    "small_torch_cpu": "PyTorch on the CPU",
     "small_launch": "an empty kernel, and the wait for it",
-    "small_unchanged": "the tuned recipe, from page-locked arrays that the host has not written since the last call",
-    "small_page_locked": "the tuned recipe, from page-locked arrays that the host has just written",
-    "small_copy_in": "its copies of two ordinary arrays to page-locked memory",
+    "small_unchanged": "the tuned recipe, from page-locked matrices that the host has not written since the last call",
+    "small_page_locked": "the tuned recipe, from page-locked matrices that the host has just written",
+    "small_copy_in": "its copies of two ordinary matrices to page-locked memory",
     "small_copy_out": "its copy of the product from there",
-    "small": "the tuned recipe, from ordinary arrays that the host has just written",
+    "small": "the tuned recipe, from ordinary matrices that the host has just written",
 }
 SCALES = (  # steps that are drawn on the same scale
     ("pageable", "page_locked", "registered"),

@@ -31,8 +31,8 @@ SAMPLES = 10  # the least number of samples, unless they take more than four bud
 # The calls take so many sets of arguments in turn, and one call in EVERY is checked. Arrays that are LARGE together, in
 # bytes, have one set: no cache keeps what the call before has left of them.
 SETS, EVERY, LARGE = 3, 16, 2**28
-# The part of the time since a metric has begun up to which one more of these checks begins: where they take longer than
-# the calls between them, the metric takes 1.5 times as long as its calls.
+# A check begins only while checks have taken at most this part of the time since the metric has begun. Where they take
+# longer than the calls between them, the metric takes 1.5 times as long as its calls.
 CHECKING = 1 / 3
 # Bytes of the arrays from which on their values are made in several threads. Smaller ones are made in one, in which the
 # recipe will allocate: what malloc has given and taken back changes what it does later.

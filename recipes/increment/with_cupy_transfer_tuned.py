@@ -68,7 +68,7 @@ def round_trip(a, out=None):
     device, flat = cp.cuda.Device().id, (a.reshape(-1), out.reshape(-1))
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, [lane(device, number) for number in range(3)])
+            in_pieces(*flat, [lane(device, number) for number in range(min(3, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]

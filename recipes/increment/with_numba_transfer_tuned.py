@@ -75,7 +75,7 @@ def round_trip(a, out=None):
     device, flat = cuda.get_current_device().id, (a.reshape(-1), out.reshape(-1))
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, [lane(device, number) for number in range(3)])
+            in_pieces(*flat, [lane(device, number) for number in range(min(3, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -107,8 +107,10 @@ def through_buffers(device, a, out, lane, first):
             given, result = (x[start : start + PIECE] for x in (a, out))
             staged = room[: given.size]
             np.copyto(staged, given)
-            enqueue(lane, staged, staged)
-            stream.synchronize()
+            try:
+                enqueue(lane, staged, staged)
+            finally:  # after Ctrl-C, too: the buffers are given back
+                stream.synchronize()
             np.copyto(result, staged)
 
 

@@ -80,7 +80,7 @@ def round_trip(a, out=None):
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
         if is_pinned(a) and is_pinned(out):
-            inside(in_pieces, *flat, [inside(lane, number) for number in range(3)])
+            inside(in_pieces, *flat, [inside(lane, number) for number in range(min(3, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [inside(lane, number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -111,8 +111,10 @@ def through_buffers(a, out, lane, first):
         given, result = (x[start : start + PIECE] for x in (a, out))
         staged = room[: given.size]
         np.copyto(staged, given)
-        enqueue(lane, staged, staged)
-        stream.synchronize()
+        try:
+            enqueue(lane, staged, staged)
+        finally:  # after Ctrl-C, too: the buffers are given back
+            stream.synchronize()
         np.copyto(result, staged)
 
 

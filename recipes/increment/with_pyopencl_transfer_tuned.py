@@ -75,7 +75,7 @@ def round_trip(a, out=None):
     flat = a.reshape(-1), out.reshape(-1)
     with lock:
         if is_pinned(a) and is_pinned(out):
-            in_pieces(*flat, [lane(number) for number in range(3)])
+            in_pieces(*flat, [lane(number) for number in range(min(3, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -107,8 +107,10 @@ def through_buffers(a, out, lane, first):
         given, result = (x[start : start + PIECE] for x in (a, out))
         staged = room[: given.size]
         np.copyto(staged, given)
-        events = enqueue(lane, staged, staged)
-        queue.finish()
+        try:
+            events = enqueue(lane, staged, staged)
+        finally:  # after Ctrl-C, too: the buffers are given back
+            queue.finish()
         del events
         np.copyto(result, staged)
 

@@ -78,7 +78,7 @@ def round_trip(a, out=None):
     device, arrays = torch.cuda.current_device(), (a.reshape(-1), np.asarray(out).reshape(-1))
     with lock:
         if all(map(is_pinned, arrays)):
-            in_pieces(*arrays, [lane(device, number) for number in range(3)])
+            in_pieces(*arrays, [lane(device, number) for number in range(min(3, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -109,8 +109,10 @@ def through_buffers(a, out, lane, first):
         given, result = (x[start : start + PIECE] for x in (a, out))
         staged = room[: given.size]
         np.copyto(staged, given)
-        enqueue(stream, staged, staged)
-        stream.synchronize()
+        try:
+            enqueue(stream, staged, staged)
+        finally:  # after Ctrl-C, too: the buffers are given back
+            stream.synchronize()
         np.copyto(result, staged)
 
 

@@ -6,9 +6,9 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it on)
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
-and another writes the product there: a graph, recorded once for each size and place. Of large ones, b goes up first,
-then a, in blocks, during the work on the one before. Arrays that pinned() made are used as they are, others pass
-through such memory, of which up to 48 MiB stay until lane.cache_clear().
+and another writes the product there; if not all are in such memory, they are copied there. Of large ones (a of more
+than 4 MiB), b goes up first, then a, in blocks, during the work on the one before, through buffers unless pinned() made
+them. Others are copied whole. Up to 48 MiB of buffers stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -32,17 +32,6 @@ multiprocessors = cp.cuda.Device().attributes["MultiProcessorCount"]
 @lru_cache
 def lane(device, number):  # a stream, and page-locked room for a piece
     return cp.cuda.Stream(non_blocking=True), pinned(PIECE)
-
-
-@lru_cache(32)
-def graph(device, m, k, n, a, b, c):  # of the page-locked memory at these addresses
-    room, sizes = cp.empty(m * k + k * n, np.float32), [np.int32(i) for i in (m * k, k * n, m, k, n)]
-    wait(room)  # CuPy's pool may hand out memory that is still in use
-    with cp.cuda.Stream(non_blocking=True) as stream:
-        stream.begin_capture()  # nothing runs yet
-        fetch((-(-room.size // 256),), (256,), (a, b, room, *sizes[:2]))
-        multiply((-(-m // ROWS) * -(-n // COLUMNS),), (THREADS,), (room, room.data.ptr + 4 * m * k, c, *sizes[2:]))
-        return stream.end_capture(), room
 
 
 def pinned(shape):
@@ -105,19 +94,22 @@ def round_trip(a, b, out=None):
 
 
 def small(a, b, out, device):
-    hosts = a, b, out
-    stream, room = lane(device, next(turn))  # two in turn: the CPU is slow to write where the GPU has just read
+    (m, k), n, hosts = a.shape, b.shape[1], (a, b, out)
     if not all(map(is_pinned, hosts)):
+        _, room = lane(device, next(turn))  # two in turn: the CPU is slow to write where the GPU has just read
         ends = 0, a.size, a.size + b.size, a.size + b.size + out.size
         hosts = [room[i:j].reshape(x.shape) for i, j, x in zip(ends[:3], ends[1:], hosts, strict=True)]
         np.copyto(hosts[0], a)
         np.copyto(hosts[1], b)
-    recorded, _ = graph(device, *a.shape, b.shape[1], *(x.ctypes.data for x in hosts))
+    on_gpu, sizes = cp.empty(a.size + b.size, np.float32), [np.int32(i) for i in (a.size, b.size, m, k, n)]
+    x, y, z = (each.ctypes.data for each in hosts)
+    tiles = -(-m // ROWS) * -(-n // COLUMNS)
     try:
-        recorded.launch(stream)
-    finally:  # after Ctrl-C, too
-        stream.synchronize()
-    np.copyto(out, hosts[2])
+        fetch((-(-on_gpu.size // 256),), (256,), (x, y, on_gpu, *sizes[:2]))
+        multiply((tiles,), (THREADS,), (on_gpu, on_gpu.data.ptr + a.nbytes, z, *sizes[2:]))
+    finally:  # after Ctrl-C, too: nobody may free the arrays before
+        wait(out)
+    np.copyto(out, hosts[2])  # nothing to do if they are one
     return out
 
 

@@ -6,9 +6,10 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5" nvidia-cublas cuda-pathfinde
 Math: float32, TF32 off
 
 Of small matrices (a and b together up to 4 MiB), one copy brings both, and cuBLAS writes the product into page-locked
-memory. Of large ones, b goes up first, then a in pieces: while one is multiplied, others are under way. Arrays that
-pinned() made are used as they are, others pass through page-locked memory. Up to 96 MiB of that, and as many on the
-GPU, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+memory. Of large ones (a alone more than that), b goes up first, then a in pieces: while one is multiplied, others are
+under way. Arrays that pinned() made are used as they are, if both are or the matrices are large; others pass through
+page-locked memory. What is in between is copied whole. Up to 96 MiB of that memory, and as many on the GPU, stay until
+lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor

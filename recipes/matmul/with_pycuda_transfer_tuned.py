@@ -7,9 +7,10 @@ Needs: nvcc
 Math: float32, TF32 off
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
-and another writes the product there. Of large ones, b goes up first, then a in pieces: while one is multiplied, others
-are under way. Arrays that pinned() made are used as they are, others pass through page-locked memory. Up to 144 MiB of
-that, and 96 on the GPU, stay until inside(lane.cache_clear).
+and another writes the product there. Of large ones (a of more than 4 MiB), b goes up first, then a in pieces: while one
+is multiplied, others are under way. Arrays that pinned() made are used as they are, others pass through page-locked
+memory. What is neither small nor large is copied whole. Up to 144 MiB of that memory, and 96 on the GPU, stay until
+inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor

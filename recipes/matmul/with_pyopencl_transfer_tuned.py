@@ -4,9 +4,9 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-First b goes up, then a in pieces of 4 MiB: while one is multiplied, others are under way. Page-locked arrays go as they
-are, others through page-locked buffers. Up to 96 MiB of those, and 96 on the device, stay until lane.cache_clear():
-small matrices need a sixth of them, and no memory of their own.
+Small matrices, of up to 4 MiB, go up whole. Of large ones, b goes first, then a in pieces of 4 MiB: while one is
+multiplied, others are under way. Page-locked arrays go as they are, others through page-locked buffers. Up to 96 MiB of
+those, and 96 on the device, stay until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -92,6 +92,7 @@ def round_trip(a, b, out=None):
             return download(matmul(*upload(a, b)), out)
         a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
         factor = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, b.nbytes)
+        cl.enqueue_fill_buffer(queue, factor, np.float32(0), 0, 4).wait()  # PoCL crashes if threads are its first users
         rows = PIECE // max(b.shape)
         lanes = [lane(number) for number in range(LANES)]
         try:

@@ -6,8 +6,9 @@ Install: pip install "torch>=2.9" numpy
 Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision turns it on for cuBLAS)
 
 Small matrices (K up to 256, a tile of 20 × 16 per multiprocessor) are copied to page-locked memory, from which a graph
-fetches and multiplies them, into such memory. Of large ones, b goes up first, then a, in blocks, during the work on the
-one before, through page-locked memory if pinned() did not make them: 150 MiB at most on an H200, until the caches go.
+fetches and multiplies them, into such memory. Of large ones (a of more than 4 MiB), b goes up first, then a, in blocks,
+during the work on the one before, through page-locked memory if pinned() did not make them. Others are copied whole. On
+an H200 at most 150 MiB are kept, until lanes.cache_clear() and graph.cache_clear().
 """
 
 from functools import lru_cache, partial

@@ -99,8 +99,10 @@ def run(device, arrays, lane, first):  # the pieces first, first + LANES, … of
             np.copyto(rooms[0, : a.size], a)
             np.copyto(rooms[1, : b.size], b)
             x, y, z = (each[: out.size] for each in on_device)
-            cp.multiply(x, y, out=z)
-            stream.synchronize()
+            try:
+                cp.multiply(x, y, out=z)
+            finally:  # after Ctrl-C, too: the buffers are given back
+                stream.synchronize()
             np.copyto(out, rooms[2, : out.size])
 
 

@@ -110,8 +110,10 @@ def run(device, arrays, lane, first):  # the pieces first, first + LANES, … of
             a, b, out = (x[start : start + PIECE] for x in arrays)
             np.copyto(rooms[0, : a.size], a)
             np.copyto(rooms[1, : b.size], b)
-            kernel[-(-out.size // THREADS), THREADS, stream](*on_device)
-            stream.synchronize()
+            try:
+                kernel[-(-out.size // THREADS), THREADS, stream](*on_device)
+            finally:  # after Ctrl-C, too: the buffers are given back
+                stream.synchronize()
             np.copyto(out, rooms[2, : out.size])
 
 

@@ -73,7 +73,7 @@ def round_trip(a, b, out=None):
     arrays = [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
         if all(map(is_pinned, arrays)):
-            in_pieces(*arrays, [lane(number) for number in range(2)])
+            in_pieces(*arrays, [lane(number) for number in range(min(2, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -109,8 +109,10 @@ def through_buffers(a, b, out, lane, first):  # the pieces first, first + LANES,
         staged = rooms[:, : result.size]
         np.copyto(staged[0], given[0])
         np.copyto(staged[1], given[1])
-        events = enqueue(lane, *staged)
-        queue.finish()
+        try:
+            events = enqueue(lane, *staged)
+        finally:  # after Ctrl-C, too: the buffers are given back
+            queue.finish()
         del events
         np.copyto(result, staged[2])
 

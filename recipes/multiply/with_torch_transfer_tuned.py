@@ -77,7 +77,7 @@ def round_trip(a, b, out=None):
     device, arrays = torch.cuda.current_device(), [np.asarray(apart(x, out)).reshape(-1) for x in (a, b, out)]
     with lock:
         if all(map(is_pinned, arrays)):
-            in_pieces(*arrays, [lane(device, number) for number in range(2)])
+            in_pieces(*arrays, [lane(device, number) for number in range(min(2, -(-a.size // PIECE)))])
         else:
             try:
                 lanes = [lane(device, number) for number in range(min(LANES, -(-a.size // PIECE)))]
@@ -114,8 +114,10 @@ def through_buffers(a, b, out, lane, first):
         staged = rooms[:, : result.size]
         np.copyto(staged[0], given[0])
         np.copyto(staged[1], given[1])
-        enqueue(stream, *staged)
-        stream.synchronize()
+        try:
+            enqueue(stream, *staged)
+        finally:  # after Ctrl-C, too: the buffers are given back
+            stream.synchronize()
         np.copyto(result, staged[2])
 
 
