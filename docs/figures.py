@@ -120,11 +120,8 @@ class Balance(Figure):
             raise stored.NotStored(f"the bus of {found.origin.machine} was not measured")
         rate = catalogue.workload_module(found.workload).operations(found.size) / found.value(metric)
         noise = NOISE * bus.text.startswith(NOISE)
-        return [
-            self.link(
-                noise + doubts(found, metric) + digits(rate / bus.value), "transfers", "#the-ladder", [found, bus]
-            )
-        ]
+        text = noise + doubts(found, metric) + digits(rate / bus.value)
+        return [self.link(text, "transfers", "#the-ladder", [found, bus])]
 
 
 class Machine(Figure):
