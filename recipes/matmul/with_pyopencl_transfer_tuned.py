@@ -4,9 +4,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-Small matrices, of up to 4 MiB, go up whole. Of large ones, b goes first, then a in pieces of 4 MiB: while one is
-multiplied, others are under way. Page-locked arrays go as they are, others through page-locked buffers. Up to 96 MiB of
-those, and 96 on the device, stay until lane.cache_clear().
+Small matrices, of up to 4 MiB, go up whole. Of large ones, b goes first, then a in pieces of 4 MiB. Page-locked arrays
+go as they are, others through page-locked buffers: up to 96 MiB, and 96 on the device, until lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cl").read_text()
 GROUP, PIECE, LANES, lock = 256, 2**20, 12, Lock()  # work-items per group; elements; lanes, which all callers share
+enqueuing = Lock()  # PoCL crashed where two threads enqueued commands on one buffer
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
@@ -92,9 +92,7 @@ def round_trip(a, b, out=None):
             return download(matmul(*upload(a, b)), out)
         a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
         factor = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, b.nbytes)
-        cl.enqueue_fill_buffer(queue, factor, np.float32(0), 0, 4).wait()  # PoCL crashes if threads are its first users
-        rows = PIECE // max(b.shape)
-        lanes = [lane(number) for number in range(LANES)]
+        rows, lanes = PIECE // max(b.shape), [lane(number) for number in range(LANES)]
         try:
             with ThreadPoolExecutor(LANES) as pool:
                 list(pool.map(partial(send, b, factor, rows), lanes, range(LANES)))
@@ -110,10 +108,9 @@ def small(a, b, out):
     result = out if is_pinned(out) else rooms[1, : out.size].reshape(out.shape)
     hosts = (x, staged(rooms[0], a)), (y, staged(other, b))
     try:
-        events = [cl.enqueue_copy(queue, to, host, is_blocking=False) for to, host in hosts]
+        _ = [cl.enqueue_copy(queue, to, host, is_blocking=False) for to, host in hosts]  # an event that goes would wait
         launch(queue, x, y, c, *a.shape, b.shape[1])
         cl.enqueue_copy(queue, result, c)
-        del events  # only now: an event that goes waits for its copy
     finally:  # also after Ctrl-C: nobody may free the arrays before
         queue.finish()
     np.copyto(out, result)  # nothing to do if they are one
@@ -123,17 +120,21 @@ def small(a, b, out):
 def send(b, factor, rows, lane, first):  # the pieces first, first + LANES, …
     queue, room, *_ = lane
     for i in range(first * rows, len(b), LANES * rows):
-        cl.enqueue_copy(queue, factor, staged(room[0], b[i : i + rows]), dst_offset=4 * i * b.shape[1])
+        host, where = staged(room[0], b[i : i + rows]), 4 * i * b.shape[1]
+        with enqueuing:
+            copied = cl.enqueue_copy(queue, factor, host, dst_offset=where, is_blocking=False)
+        copied.wait()
 
 
 def run(a, factor, out, rows, lane, first):  # the pieces first, first + LANES, …
     queue, room, x, c = lane
     for i in range(first * rows, len(a), LANES * rows):
         product = out[i : i + rows]
-        cl.enqueue_copy(queue, x, staged(room[0], a[i : i + rows]))
-        launch(queue, x, factor, c, len(product), a.shape[1], product.shape[1])
+        cl.enqueue_copy(queue, x, staged(room[0], a[i : i + rows]))  # which waits for it
+        with enqueuing:
+            launch(queue, x, factor, c, len(product), a.shape[1], product.shape[1])
         result = product if is_pinned(product) else room[1, : product.size].reshape(product.shape)
-        cl.enqueue_copy(queue, result, c)  # which waits for it, as above
+        cl.enqueue_copy(queue, result, c)
         np.copyto(product, result)  # nothing to do if they are one
 
 
