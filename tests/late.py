@@ -25,7 +25,7 @@ FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "P
 SMALLER = {"PIECE": 32, "THREADS": 4, "BLOCKS": 2, "multiprocessors": 2}
 PIECES = 30  # at least: each of up to 12 lanes is filled again
 SEEDS = 3
-THREADS = 4  # more than recipes have rooms in turn, so that two of them would meet in one
+THREADS = 4  # that would meet in the same room
 FAILURES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)  # after so many things that were queued, the next one fails
 
 recipe = catalogue.read(Path(sys.argv[1]))

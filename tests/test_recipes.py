@@ -53,7 +53,8 @@ def test_an_idiomatic_recipe_names_the_pages_that_it_follows():
 
 
 def test_a_tuned_recipe_is_short_enough_to_be_pasted():
-    """One is longer: it looks after the processes of several GPUs, and after one that is lost."""
+    """One is longer: it looks after the processes of several GPUs, and after one that is lost. Those for transfers have
+    two ways, from page-locked arrays and from all others; and of matmul, for small products and for large ones."""
     tuned = [recipe for recipe in catalogue.recipes() if recipe.lane == "tuned"]
     lines = {recipe: len(recipe.path.read_text(encoding="utf-8").splitlines()) for recipe in tuned}
     for_transfers = {recipe for recipe in tuned if recipe.technique.endswith("_transfer_tuned")}

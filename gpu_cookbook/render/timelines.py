@@ -9,7 +9,7 @@ from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN, digits, seconds
 from gpu_cookbook.render.svg import COLOURS, INK
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import NOISY
+from gpu_cookbook.results import NOISY, Timing
 from gpu_cookbook.store.transfers import RECIPES, Bar, Kept, Step
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
@@ -121,10 +121,9 @@ def ladder(kept: Kept) -> Table:
         if not step.time:
             cells = [Entry(f"not measured: {step.reason}"), *[Entry(UNKNOWN)] * 4]
         else:
-            marks = format.STALE * step.stale + format.NOISE * step.time.noisy
             part = None if name in ON_CPU else share(kept, name)
             cells = [
-                Entry(marks + seconds(step.time.median)),
+                Entry(_took(step, step.time)),
                 *(Entry(_times(kept.seconds(other), step.time.median)) for other in ("pageable", *ON_CPU)),
             ]
             cells.insert(2, Entry(f"{100 * part:.0f} %" if part else UNKNOWN))
@@ -133,6 +132,10 @@ def ladder(kept: Kept) -> Table:
     head = ("way", "host arrays", "time", "× first", "of the limit", "× NumPy", "× PyTorch")
     title = f"{kept.elements:,} products of float32, from host to host: {source(kept)}"
     return Table(title, head, "llrrrrr", rows, _marks(kept, WAYS), records)
+
+
+def _took(step: Step, time: Timing) -> str:
+    return format.STALE * step.stale + format.NOISE * time.noisy + seconds(time.median)
 
 
 def _marks(kept: Kept, names: Iterable[str]) -> list[Entry]:
@@ -173,9 +176,8 @@ def small(kept: Kept) -> Table:
     for name, what in SMALL.items():
         step = kept.steps.get(name)
         if step and step.time:
-            took = format.STALE * step.stale + format.NOISE * step.time.noisy + seconds(step.time.median)
             times = _times(kept.seconds("small_numpy"), step.time.median)
-            rows.append((Entry(what, recipe=RECIPES.get(name)), Entry(took), Entry(times)))
+            rows.append((Entry(what, recipe=RECIPES.get(name)), Entry(_took(step, step.time)), Entry(times)))
     records = [{"step": name, "time_s": kept.seconds(name)} for name in SMALL]
     title = f"Two matrices of 200 × 200, from host to host: {source(kept)}"
     return Table(title, ("what", "time", "× NumPy"), "lrr", rows, _marks(kept, SMALL), records)

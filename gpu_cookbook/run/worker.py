@@ -144,12 +144,13 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
         first = replace(first, total=first.total + NUMPY_IMPORT, imports=(first.imports or 0) + NUMPY_IMPORT)
         device = device_of(recipe, module, workload)
         say(device=device.name)
-        probes: list[Probe] = []
+        after: Probe | None = None
 
         def blank(size: Size) -> Result:
             return replace(Result.of(recipe, size, Status.OK), device=device.name)
 
         def measured(size: Size) -> Result:
+            nonlocal after
             obstacle = measure.does_not_fit(workload, size, device)
             if obstacle:
                 return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
@@ -157,10 +158,10 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
             if size == sizes[0] and watched.seen:
                 result = replace(result, doubts={Metric.FIRST: watched.seen})
             # The one after a size is the one before the next, unless it failed.
-            before = made_up or (probes.pop() if probes and not probes[-1].failed else probe(device))
+            before = made_up or (after if after and not after.failed else probe(device))
             result = measure.measure(module, workload, result, device, memory_base)
-            probes.append(made_up or probe(device))
-            best = before.better(probes[-1])
+            after = made_up or probe(device)
+            best = before.better(after)
             if best.failed:
                 raise Unmeasurable(f"the copy bandwidth of {device.name} could not be measured: {best.failed}")
             result = judged(result.beside(best))

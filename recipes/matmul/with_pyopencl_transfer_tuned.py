@@ -108,7 +108,7 @@ def small(a, b, out):
     result = out if is_pinned(out) else rooms[1, : out.size].reshape(out.shape)
     hosts = (x, staged(rooms[0], a)), (y, staged(other, b))
     try:
-        _ = [cl.enqueue_copy(queue, to, host, is_blocking=False) for to, host in hosts]  # an event that goes would wait
+        _ = [cl.enqueue_copy(queue, to, host, is_blocking=False) for to, host in hosts]  # kept: dropped, it waits
         launch(queue, x, y, c, *a.shape, b.shape[1])
         cl.enqueue_copy(queue, result, c)
     finally:  # also after Ctrl-C: nobody may free the arrays before

@@ -7,8 +7,8 @@ Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision t
 
 Small matrices (K up to 256, a tile of 20 × 16 per multiprocessor) are copied to page-locked memory, from which a graph
 fetches and multiplies them, into such memory. Of large ones (a of more than 4 MiB), b goes up first, then a, in blocks,
-during the work on the one before, through page-locked memory if pinned() did not make them. Others are copied whole. On
-an H200 at most 150 MiB are kept, until lanes.cache_clear() and graph.cache_clear().
+during the work on the one before, through page-locked memory if pinned() did not make them. Others are copied whole.
+Two pieces of 4 MiB, and the room of 16 small sizes, stay until lanes.cache_clear() and graph.cache_clear().
 """
 
 from functools import lru_cache, partial
@@ -23,7 +23,7 @@ KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cu").read_text()
 ROWS, COLUMNS, MOST_K, THREADS = 20, 16, 256, 224  # as in the kernel
 PIECE, home, lock = 2**20, torch.cuda.current_device(), Lock()  # elements; the device for which kernels are compiled
 fetch, multiply = (torch.cuda._compile_kernel(KERNEL, name) for name in ("fetch", "matmul"))  # _: it may still change
-multiprocessors, turn = torch.cuda.get_device_properties(home).multi_processor_count, cycle((0, 1))
+multiprocessors = torch.cuda.get_device_properties(home).multi_processor_count
 
 
 @lru_cache
@@ -31,8 +31,8 @@ def lanes(device):  # of each a stream, and page-locked room for a piece
     return [(torch.cuda.Stream(device), torch.from_numpy(pinned(PIECE))) for _ in range(2)]
 
 
-@lru_cache(32)
-def graph(m, k, n, turn):  # two for each size, in turn: the CPU is slow to write where the GPU has just read
+@lru_cache(16)
+def graph(m, k, n):
     a, b, c = (torch.from_numpy(pinned(shape)) for shape in ((m, k), (k, n), (m, n)))
     room, tiles = torch.empty(m * k + k * n, dtype=torch.float32, device="cuda"), -(-m // ROWS) * -(-n // COLUMNS)
     with torch.cuda.graph(recorded := torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):  # nothing runs yet
@@ -80,7 +80,7 @@ def round_trip(a, b, out=None):
     tiles, device = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS), torch.cuda.current_device()
     if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and device == home:
         with lock:
-            recorded, _, x, y, c = graph(*a.shape, b.shape[1], next(turn))
+            recorded, _, x, y, c = graph(*a.shape, b.shape[1])
             np.copyto(x, a)
             np.copyto(y, b)
             try:

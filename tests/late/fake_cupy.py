@@ -9,7 +9,6 @@ import numpy as np
 from device import (
     MULTIPROCESSORS,
     Event,
-    Graph,
     OnDevice,
     Stream,
     current_stream,
@@ -28,7 +27,8 @@ registered = set()  # addresses of memory that is page-locked until somebody giv
 
 
 class CupyDevice(contextlib.nullcontext):
-    id, attributes = 0, {"MultiProcessorCount": MULTIPROCESSORS}  # noqa: RUF012
+    id = 0
+    attributes = property(lambda self: {"MultiProcessorCount": MULTIPROCESSORS})
 
     def __init__(self, number=0):
         super().__init__(self)
@@ -57,19 +57,6 @@ class CupyStream(Stream):
 
     def wait_event(self, event):
         event.wait(self)
-
-    def begin_capture(self, mode=None):
-        self.record_into(CupyGraph())
-
-    def end_capture(self):
-        graph = self.recording
-        self.record_into(None)
-        return graph
-
-
-class CupyGraph(Graph):
-    def launch(self, stream=None):
-        self.replay(stream or current_stream())
 
 
 class ndarray(OnDevice):
