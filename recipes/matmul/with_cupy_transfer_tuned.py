@@ -7,8 +7,9 @@ Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it 
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
 and another writes the product there; if not all are in such memory, they are copied there. Of large ones (a of more
-than 4 MiB), b goes up first, then a, in blocks, during the work on the one before, through buffers unless pinned() made
-them. Others are copied whole. Up to 48 MiB of buffers stay until lane.cache_clear().
+than 8 MiB, or 64 if all are in such memory), b goes up first, then a, in blocks, during the work on the one before,
+through buffers unless pinned() made them. Others are copied whole. Up to 48 MiB of buffers stay until
+lane.cache_clear().
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -70,8 +71,8 @@ def round_trip(a, b, out=None):
     if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and a.size + b.size + out.size <= PIECE:
         with lock:
             return small(a, b, out, device)
-    if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
-        return download(matmul(*upload(a, b)), out)
+    if a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE:
+        return download(matmul(*upload(a, b)), out)  # since threads would cost more than they save
     a, b = (x.copy() if np.may_share_memory(x, out) else x for x in (a, b))
     (x, y, z), rows = (cp.empty(each.shape, np.float32) for each in (a, b, out)), PIECE // max(b.shape)
     wait(z)  # CuPy's pool may hand out memory that is still in use
@@ -133,6 +134,6 @@ def run(to, source, rows, lane, first):  # the pieces first, first + LANES, …
 
 
 if __name__ == "__main__":
-    a, b = np.random.default_rng(0).standard_normal((2, 2_003, 2_003), np.float32)
+    a, b = (np.random.default_rng(0).standard_normal(n, np.float32) for n in ((4_003, 2_003), (2_003, 503)))
     np.testing.assert_allclose(round_trip(a, b), a.astype(np.float64) @ b, rtol=0, atol=1e-3)
-    print("matmul, CuPy from host arrays: 2,003×2,003×2,003, all right")
+    print("matmul, CuPy from host arrays: 4,003×2,003×503, all right")

@@ -6,10 +6,10 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5" nvidia-cublas cuda-pathfinde
 Math: float32, TF32 off
 
 Of small matrices (a and b together up to 4 MiB), one copy brings both, and cuBLAS writes the product into page-locked
-memory. Of large ones (a alone more than that), b goes up first, then a in pieces: while one is multiplied, others are
-under way. Arrays that pinned() made are used as they are, if both are or the matrices are large; others pass through
-page-locked memory. What is in between is copied whole. Up to 96 MiB of that memory, and as many on the GPU, stay until
-lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
+memory. Of large ones (a of more than 8 MiB, or 64 if all are in such memory), b goes up first, then a in pieces: while
+one is multiplied, others are under way. Arrays that pinned() made are used as they are, if both are or the matrices are
+large; others pass through page-locked memory. What is in between is copied whole. Up to 96 MiB of that memory, and as
+many on the GPU, stay until lane.cache_clear(). Numba frees late: cuda.current_context().deallocations.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -92,8 +92,10 @@ def round_trip(a, b, out=None):
         try:
             if a.size and b.size and max(a.size + b.size, out.size) <= PIECE:
                 small(handle, a, b, out, lane(device, 0))
-            elif a.size <= PIECE or not b.size or max(b.shape) > PIECE:
-                download(matmul(*upload(a, b)), out)
+            elif (
+                a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
+            ):
+                download(matmul(*upload(a, b)), out)  # since threads would cost more than they save
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, upload(b)
                 lanes = [lane(device, number) for number in range(LANES)]
@@ -138,6 +140,6 @@ def run(device, handle, a, factor, out, lane, first):  # the pieces first, first
 
 
 if __name__ == "__main__":
-    a, b = np.random.default_rng(0).standard_normal((2, 2_003, 2_003), np.float32)
+    a, b = (np.random.default_rng(0).standard_normal(n, np.float32) for n in ((4_003, 2_003), (2_003, 503)))
     np.testing.assert_allclose(round_trip(a, b), a.astype(np.float64) @ b, rtol=0, atol=1e-3)
-    print("matmul, Numba from host arrays: 2,003×2,003×2,003, all right")
+    print("matmul, Numba from host arrays: 4,003×2,003×503, all right")

@@ -7,10 +7,10 @@ Needs: nvcc
 Math: float32, TF32 off
 
 Of small matrices (K up to 256, a tile of 20 × 16 per multiprocessor), one kernel fetches both from page-locked memory,
-and another writes the product there. Of large ones (a of more than 4 MiB), b goes up first, then a in pieces: while one
-is multiplied, others are under way. Arrays that pinned() made are used as they are, others pass through page-locked
-memory. What is neither small nor large is copied whole. Up to 144 MiB of that memory, and 96 on the GPU, stay until
-inside(lane.cache_clear).
+and another writes the product there. Of large ones (a of more than 8 MiB, or 64 if all are in such memory), b goes up
+first, then a in pieces: while one is multiplied, others are under way. Arrays that pinned() made are used as they are,
+others pass through page-locked memory. What is neither small nor large is copied whole. Up to 144 MiB of that memory,
+and 96 on the GPU, stay until inside(lane.cache_clear).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -98,8 +98,10 @@ def round_trip(a, b, out=None):
         try:
             if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and max(a.size + b.size, out.size) <= PIECE:
                 inside(small, a, b, out, tiles)
-            elif a.size <= PIECE or not b.size or max(b.shape) > PIECE:
-                inside(lambda: download(matmul(*upload(a, b)), out))
+            elif (
+                a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
+            ):
+                inside(lambda: download(matmul(*upload(a, b)), out))  # since threads would cost more than they save
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, inside(upload, b)
                 finalize(factor, inside, factor.gpudata.free).atexit = False  # as pinned memory
@@ -142,6 +144,6 @@ def run(a, factor, out, lane, first):  # the pieces first, first + LANES, … of
 
 
 if __name__ == "__main__":
-    a, b = np.random.default_rng(0).standard_normal((2, 2_003, 2_003), np.float32)
+    a, b = (np.random.default_rng(0).standard_normal(n, np.float32) for n in ((4_003, 2_003), (2_003, 503)))
     np.testing.assert_allclose(round_trip(a, b), a.astype(np.float64) @ b, rtol=0, atol=1e-3)
-    print("matmul, PyCUDA from host arrays: 2,003×2,003×2,003, all right")
+    print("matmul, PyCUDA from host arrays: 4,003×2,003×503, all right")

@@ -6,7 +6,7 @@ Install: pip install "torch>=2.9" numpy
 Math: float32, TF32 off (PyTorch's default; torch.set_float32_matmul_precision turns it on for cuBLAS)
 
 Small matrices (K up to 256, a tile of 20 × 16 per multiprocessor) are copied to page-locked memory, from which a graph
-fetches and multiplies them, into such memory. Of large ones (a of more than 4 MiB), b goes up first, then a, in blocks,
+fetches and multiplies them, into such memory. Of large ones (a of more than 8 MiB), b goes up first, then a, in blocks,
 during the work on the one before, through page-locked memory if pinned() did not make them. Others are copied whole.
 Two pieces of 4 MiB, and the room of 16 small sizes, stay until lanes.cache_clear() and graph.cache_clear().
 """
@@ -89,7 +89,7 @@ def round_trip(a, b, out=None):
                 wait(c)
             np.copyto(out, c)
         return out
-    if a.size <= PIECE or not b.size or max(b.shape) > PIECE:
+    if a.size <= 2 * PIECE or not b.size or max(b.shape) > PIECE:
         return download(matmul(*upload(a, b)), out)
     a, b = (x.copy() if np.may_share_memory(x, out) else np.require(x, requirements="CAW") for x in (a, b))
     x, y, z = (torch.empty(each.shape, dtype=torch.float32, device="cuda") for each in (a, b, out))
@@ -121,6 +121,6 @@ def copy(ways, rows, to, source):  # to the GPU, or from it
 
 
 if __name__ == "__main__":
-    a, b = np.random.default_rng(0).standard_normal((2, 2_003, 2_003), np.float32)
+    a, b = (np.random.default_rng(0).standard_normal(n, np.float32) for n in ((4_003, 2_003), (2_003, 503)))
     np.testing.assert_allclose(round_trip(a, b), a.astype(np.float64) @ b, rtol=0, atol=1e-3)
-    print("matmul, PyTorch from host arrays: 2,003×2,003×2,003, all right")
+    print("matmul, PyTorch from host arrays: 4,003×2,003×503, all right")
