@@ -28,9 +28,7 @@ COPY_BYTES = 2**30  # from one half of a GPU's buffer to the other: far beyond a
 BATCHES = 10
 PROBED = 5  # how often each figure of a GPU is measured in a probe, which gives the best
 PROBE_LIMIT = 120  # seconds
-# A probe of the CPU: bytes that a copy reads and writes, for each byte of cache; the parts that it is timed in; how
-# often each is copied.
-BEYOND_CACHE, PARTS, COPIES = 4, 8, 3
+BEYOND_CACHE = 4  # bytes that a probe of the CPU reads and writes, for each byte of cache
 # Bytes: twice that fit into the innermost cache of every CPU, and copies of fewer take longer per byte.
 INNERMOST = 12 * 1024
 # Gop/s of a core: what NumPy's matmul reaches at least, if its library uses vectors at all. Eight operations per cycle
@@ -247,18 +245,15 @@ class Host:
         )
 
     def copy_bandwidth(self) -> float:
-        """Bytes read and written per second by all cores together, each copying blocks of its own."""
+        """Bytes read and written per second by all cores together, each in memory of its own that it changes in place: a
+        copy to elsewhere also reads what it overwrites, which nobody counts."""
         wanted = max(2**26, BEYOND_CACHE * (self.cache_bytes() or 2**26))
-        size = min(wanted, machine.host_memory_free() // 8) // (2 * PARTS * self.cores)  # of a block
-        blocks = _memory(2 * PARTS * self.cores * size).reshape(self.cores, PARTS, 2, size)
+        size = min(wanted, machine.host_memory_free() // 8) // (4 * self.cores)  # of a core's memory
+        blocks = _memory(4 * self.cores * size).view(np.float32).reshape(self.cores, size)
         with ThreadPoolExecutor(self.cores) as pool:
             list(pool.map(lambda mine: mine.fill(1), blocks))  # a page lies near the core that first writes it
-            times = []
-            for part in COPIES * [*range(PARTS)]:
-                start = time.perf_counter()
-                list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), blocks[:, part]))
-                times.append(time.perf_counter() - start)
-        return 2 * size * self.cores / min(times)
+            best = _fastest(lambda: list(pool.map(lambda mine: np.negative(mine, out=mine), blocks)))
+        return 2 * blocks.nbytes / best
 
     def cache_bandwidth(self) -> float:
         """Bytes per second of a copy within the innermost cache, times the number of cores: no cache is faster. One
