@@ -323,14 +323,14 @@ def write_transfers():
     there = {name: table_html(table, "") for name, table in small.items() if table.rows}
     put("generated/transfers-small.md", by_machine(there))
     for step in timelines.DRAWN:
-        parts = {}
+        drawn, reasons = {}, {}
         for name, kept in every.items():
             chart, about = timelines.timeline(kept, step), kept.steps.get(step)
             if chart:
-                parts[name] = charts_html([chart], "")
+                drawn[name] = charts_html([chart], "")
             elif about and about.reason:
-                parts[name] = f"<p>Not measured on {html.escape(name)}: {html.escape(about.reason)}.</p>\n"
-        put(f"generated/transfers-{step}.md", by_machine(parts))
+                reasons[name] = f"<p>Not measured on {html.escape(name)}: {html.escape(about.reason)}.</p>\n"
+        put(f"generated/transfers-{step}.md", by_machine(drawn or reasons))
 
 
 def by_machine(parts: dict[str, str]) -> str:
