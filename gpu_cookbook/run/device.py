@@ -245,8 +245,8 @@ class Host:
         )
 
     def copy_bandwidth(self) -> float:
-        """Bytes read and written per second by all cores together, each in memory of its own that it changes in place: a
-        copy to elsewhere also reads what it overwrites, which nobody counts."""
+        """Bytes read and written per second by all cores together, each in memory of its own, in place: a copy to
+        elsewhere also reads what it overwrites, which nobody counts."""
         wanted = max(2**26, BEYOND_CACHE * (self.cache_bytes() or 2**26))
         size = min(wanted, machine.host_memory_free() // 8) // (4 * self.cores)  # of a core's memory
         blocks = _memory(4 * self.cores * size).view(np.float32).reshape(self.cores, size)
