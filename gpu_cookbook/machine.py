@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
 # What Install lines name that has no version for CUDA 11 with which the recipes run.
-NOT_FOR_CUDA_11 = ("dask-cuda", "numba-cuda", "rmm-cu")
+NOT_FOR_CUDA_11 = ("dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu")
 GONE = "not installed, and no longer published for CUDA 11"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
@@ -272,8 +272,16 @@ def missing(recipe: "Recipe") -> str | None:
 
 
 def install_command(recipe: "Recipe") -> str:
-    """The recipe's Install line, adapted to the CUDA version that this machine supports."""
-    return for_cuda(recipe.install, newest_cuda(nvidia()))
+    """The recipe's Install line, adapted to this machine."""
+    return for_driver(recipe.install, nvidia())
+
+
+def for_driver(install: str, driver: Nvidia | None) -> str:
+    """An Install line, adapted to the CUDA version that this driver and its GPUs support. Without a GPU, JAX needs none
+    of the gigabytes that it installs for CUDA."""
+    if not driver or not driver.gpus:
+        return install.replace('"jax[cuda13]"', "jax")
+    return for_cuda(install, newest_cuda(driver))
 
 
 def newest_cuda(driver: Nvidia | None) -> int:
@@ -291,6 +299,7 @@ def for_cuda(install: str, major: int) -> str:
     if major == 11 and any(name in install for name in NOT_FOR_CUDA_11):
         return ""
     install = install.replace("cuda13x", f"cuda{major}x").replace("cu13", f"cu{major}")
+    install = install.replace("jax[cuda13]", f"jax[cuda{major}]")
     install = install.replace("nvidia-cublas", f"nvidia-cublas-cu{major}")  # since CUDA 13 its name has no suffix
     install = install.replace("cuda-bindings>=13", f"cuda-bindings=={major}.*")
     if major == 11:  # newer versions of cuda-core are not for it, and its CuPy brings no toolkit

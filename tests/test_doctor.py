@@ -38,6 +38,8 @@ GPU = Facts(
         "numba-cuda": "0.30.4",
         "cupy-cuda13x": "14.2.0",
         "torch": "2.13.0",
+        "jax": "0.11.2",
+        "jax-cuda13-plugin": "0.11.2",
         "dask": "2026.7.1",
         "distributed": "2026.7.1",
         "dask-cuda": "26.10.0",
@@ -57,6 +59,7 @@ GPU = Facts(
         **{framework.name: Probe() for framework in FRAMEWORKS},
         "PyOpenCL": Probe(seen={"platforms": [["NVIDIA CUDA", "OpenCL 3.0 CUDA 13.0.94", ["NVIDIA H200"]]]}),
         "PyTorch": Probe(seen={"cuda": "13.0"}),
+        "JAX": Probe(seen={"platform": "gpu"}),
     },
 )
 
@@ -68,11 +71,14 @@ CPU = dataclasses.replace(
     nvccs=(),
     nvidia_opencl=False,
     opencl_drivers=(("/site-packages/pyopencl/.libs/pocl.icd", "libpocl-21062cec.so"),),
-    packages={name: GPU.packages[name] for name in ("numpy", "pyopencl", "numba", "torch", "dask", "joblib", "ray")},
+    packages={
+        name: GPU.packages[name] for name in ("numpy", "pyopencl", "numba", "torch", "jax", "dask", "joblib", "ray")
+    },
     probes={
         **{name: Probe() for name in ("NumPy", "Numba", "Dask", "joblib", "Ray")},
         "PyOpenCL": Probe(seen={"platforms": [["Portable Computing Language", "OpenCL 3.0 PoCL 3.0", ["EPYC"]]]}),
         "PyTorch": Probe(seen={"cuda": None}),
+        "JAX": Probe(seen={"platform": "cpu"}),
     },
 )
 
@@ -108,6 +114,7 @@ def test_a_machine_on_which_everything_fits():
     assert says(GPU, "GPU 0", "ok", "140 GiB, compute capability 9.0").value == "NVIDIA H200"
     says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
     says(GPU, "CuPy", "ok", "cupy-cuda13x")
+    says(GPU, "JAX", "ok", "built for CUDA 13; takes most of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE")
     assert says(GPU, "Device", "ok", "NVIDIA CUDA, OpenCL 3.0").value == "NVIDIA H200"
 
 
@@ -117,6 +124,8 @@ def test_a_machine_without_a_gpu_has_no_fault():
     says(CPU, "NVIDIA GPU", "missing", "run without one")
     says(CPU, "nvcc", "missing", "only PyCUDA needs it")
     says(CPU, "PyTorch", "ok", "built for the CPU")
+    says(CPU, "JAX", "ok", "computes on the CPU")
+    says(but(CPU, packages={"jax": None}, probes={"JAX": None}), "JAX", "missing", "not installed", "pip install jax")
 
 
 @pytest.mark.parametrize("name", [framework.name for framework in FRAMEWORKS if framework.needs_gpu])
@@ -130,6 +139,7 @@ def test_without_a_gpu_nothing_that_needs_one_is_advised(name):
         ("CuPy", 'pip install "cupy-cuda13x[ctk]"'),
         ("numba-cuda", 'pip install "numba-cuda[cu13]" "numpy<2.5"'),
         ("PyTorch", "pip install torch"),
+        ("JAX", 'pip install "jax[cuda13]"'),
         ("Ray", "pip install ray numpy"),
     ],
 )
@@ -318,6 +328,19 @@ def test_dask_too_new_for_dask_cuda():
 def test_requirements_of_extras_and_of_other_systems_do_not_count():
     odd = ['numpy<1; extra == "old"', 'numpy<1; sys_platform == "win32"', "what is this?"]
     assert of("joblib", but(GPU, requirements={"joblib": odd})).status == "ok"
+
+
+def test_jax_on_the_cpu_beside_a_gpu():
+    """It computes there without an error where its plugin for CUDA is missing, or too new for the driver."""
+    on_cpu = but(GPU, probes={"JAX": Probe(seen={"platform": "cpu"})})
+    says(on_cpu, "JAX", "broken", "does not find the GPU", 'pip install "jax[cuda13]"')
+    alone = but(on_cpu, packages={"jax-cuda13-plugin": None})
+    says(alone, "JAX", "broken", "is built for the CPU", 'pip install "jax[cuda13]"')
+    why = "built for CUDA 13, but the driver, 550.54.15, supports CUDA only up to 12.4"
+    fix = 'pip uninstall -y jax-cuda13-plugin && pip install "jax[cuda12]"'
+    says(but(on_cpu, nvidia=DRIVER_12), "JAX", "broken", why, fix)
+    oldest = machine.Nvidia("470.1", (11, 4), (H200,))
+    says(but(on_cpu, nvidia=oldest), "JAX", "ok", "computes on the CPU: its plugin for CUDA is not installed")
 
 
 def test_pytorch_for_the_cpu_beside_a_gpu():

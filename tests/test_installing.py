@@ -52,8 +52,8 @@ def faults(recipe, extras=EXTRAS):
 
 def installs(there, asked, name=""):
     """Whether installing one requirement also satisfies another."""
-    # PoCL is OpenCL for the CPU. Where there is a GPU, its driver brings OpenCL for it.
-    needless = {"pocl"} if name.startswith("cuda") else set()
+    # PoCL is OpenCL for the CPU. Where there is a GPU, its driver brings OpenCL for it. Without one, JAX needs no CUDA.
+    needless = {"pocl"} if name.startswith("cuda") else {"cuda13"} if name == "cpu" else set()
     same = canonicalize_name(there.name) == canonicalize_name(asked.name)
     return same and asked.extras - needless <= there.extras and implies(there.specifier, asked.specifier)
 
@@ -146,6 +146,7 @@ def test_a_line_that_is_not_pip_install_is_an_error(install):
         ("pip install pycuda numpy nvidia-cublas", "pip install pycuda numpy nvidia-cublas-cu12"),
         ("pip install numpy", "pip install numpy"),
         ('pip install pycuda "cuda-bindings>=13"', 'pip install pycuda "cuda-bindings==12.*"'),
+        ('pip install "jax[cuda13]"', 'pip install "jax[cuda12]"'),
     ],
 )
 def test_an_install_line_for_another_cuda(install, for_12):
@@ -164,6 +165,12 @@ def test_the_extra_for_cuda_11_installs_what_there_is(recipe):
         assert all(any(installs(one, each, "cuda11") for one in there) for each in asked)
 
 
+def test_jax_needs_no_cuda_where_there_is_no_gpu():
+    old = machine.Nvidia("550.54.15", (12, 4), (machine.Gpu(0, "Made up", 2**34, (8, 0)),))
+    found = {driver: machine.for_driver('pip install "jax[cuda13]"', driver) for driver in (None, old)}
+    assert found == {None: "pip install jax", old: 'pip install "jax[cuda12]"'}
+
+
 def test_pip_downloads_one_pytorch_for_cuda_12():
     """It is the largest of all packages, and names others exactly: pip would try one version after another."""
     (torch,) = (requirement for requirement in extra("cuda12") if requirement.name == "torch")
@@ -177,5 +184,5 @@ def test_cuda_11_has_its_last_versions():
     assert core == 'pip install "cuda-core[cu11]==0.3.*"'
     (asked,) = catalogue.requirements(core)
     assert any(installs(requirement, asked) for requirement in extra("cuda11"))
-    for name in ('"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"'):
+    for name in ('"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"', '"jax[cuda13]"'):
         assert machine.for_cuda(f"pip install {name}", 11) == ""

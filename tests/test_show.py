@@ -64,7 +64,7 @@ HEARTBEAT = re.compile(
 
 
 def imports_slowly(recipe):
-    return starts_slowly(recipe) or recipe.framework in ("PyTorch", "PyOpenCL", "Numba")
+    return starts_slowly(recipe) or recipe.framework in ("PyTorch", "JAX", "PyOpenCL", "Numba")
 
 
 @pytest.mark.parametrize("recipe", recipes(slow=imports_slowly))

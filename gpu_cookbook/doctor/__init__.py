@@ -232,6 +232,8 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
     built_for = tried.seen.get("cuda")
     if framework.name == "PyTorch":
         return found("ok", f"built for CUDA {built_for}" if built_for else "built for the CPU")
+    if framework.name == "JAX":
+        return found(*_explain_jax(tried, install, facts))
     if framework.name == "CuPy" and facts.gpus:
         return found("ok", installed[0] if installed else "")
     if framework.needs_gpu and not facts.gpus:
@@ -284,6 +286,23 @@ def _explain(
     return "broken", error, reinstall
 
 
+def _explain_jax(tried: Probe, install: str, facts: Facts) -> tuple[str, str, str]:
+    """(status, explanation, fix) of JAX, which computes on the CPU where its plugin for CUDA is missing or fails."""
+    if not facts.gpus:
+        return "ok", "computes on the CPU", ""
+    plugins = [name for name in facts.packages if re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", name)]
+    built_for = max((_major(name.removeprefix("jax-cuda")) for name in plugins), default=0)
+    if tried.seen.get("platform") != "cpu":
+        about = f"built for CUDA {built_for}; " if built_for else ""
+        return "ok", f"{about}takes most of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE=false", ""
+    if not install:
+        return "ok", f"computes on the CPU: its plugin for CUDA is {machine.GONE}", ""
+    if built_for > facts.cuda:
+        return "broken", _too_new(built_for, facts), f"pip uninstall -y {' '.join(sorted(plugins))} && {install}"
+    why = "does not find the GPU" if built_for else "is built for the CPU, but there is a GPU"
+    return "broken", why, install
+
+
 def _built_for(framework: Framework, installed: Sequence[str], tried: Probe, facts: Facts) -> int:
     """The CUDA major version that a framework was built for; 0 if that is unknown."""
     if framework.name == "CuPy":
@@ -319,7 +338,7 @@ def _install(framework: Framework, facts: Facts) -> str:
         if min(gpu.compute_capability for gpu in facts.gpus) < (7, 5):
             return 'pip install "torch<2.11" --index-url https://download.pytorch.org/whl/cu126'
         return 'pip install "torch<2.11"'  # from 2.11 on, PyPI's wheels are for CUDA 13
-    return machine.for_cuda(framework.install, facts.cuda)
+    return machine.for_driver(framework.install, facts.nvidia)
 
 
 def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:

@@ -102,6 +102,18 @@ numba.cuda.synchronize()
         "import torch; seen['cuda'] = torch.version.cuda; torch.ones(8).sum().item()",
         "torch.ones(8, device='cuda').sum().item()",
     ),
+    Framework(
+        "JAX",
+        "jax",
+        ("jax",),
+        # It would take most of a GPU's memory, on which the others are tried at the same time.
+        """
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+import jax
+jax.numpy.ones(8).sum().item()
+seen["platform"] = jax.default_backend()
+""",
+    ),
     Framework("Dask", "dask", ("dask",), "import dask.array; dask.array.ones(2).compute()"),
     Framework(
         "distributed",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.thread import _WorkItem
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -161,12 +161,14 @@ def held_up(seconds: float) -> Iterator[None]:
         threading.Thread.start, _WorkItem.run = start, run  # type: ignore[method-assign]
 
 
-def _by_host_clock(batch: Callable[[int, Call, float], tuple[float, float]], call: Call, wall: float) -> list[float]:
+def _by_host_clock(
+    batch: Callable[[int, Call, float], tuple[float, float]], call: Call, wall: float, most: int = 50
+) -> list[float]:
     """Seconds per call: the difference between 2 n calls and n calls, divided by n; all of them are queued before the
     first one runs. ``batch``: of so many calls behind so many seconds of spinning, the seconds until all are queued and
-    until all are done. ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by
-    itself."""
-    count = max(1, min(50, int(0.02 / wall)))
+    until all are done. ``wall``: seconds of one synchronised call. ``most``: of n. Unmeasurable if a call waits for the
+    device by itself."""
+    count = max(1, min(most, int(0.02 / wall)))
     enqueuing, _ = batch(2 * count, call, 0)
     if enqueuing > 1:
         raise Unmeasurable("queuing the calls takes seconds: they wait for the device by themselves")
@@ -457,19 +459,19 @@ class Cuda:
 
     def host_times(self, call: Call, wall: float) -> list[float]:
         """device_times() by the host's clock, which knows nothing of the device's."""
+        return _by_host_clock(partial(self._batch, self.spin), call, wall)
 
-        def batch(count: int, call: Call, busy: float) -> tuple[float, float]:
-            self.device.sync()
-            start = time.perf_counter()
-            if busy:
-                self.spin(busy)
-            for _ in range(count):
-                call()
-            enqueued = time.perf_counter() - start
-            self.device.sync()
-            return enqueued, time.perf_counter() - start
-
-        return _by_host_clock(batch, call, wall)
+    def _batch(self, hold: Callable[[float], None], count: int, call: Call, busy: float) -> tuple[float, float]:
+        """(seconds until all calls are queued, seconds until all are done), queued after ``hold(busy)``."""
+        self.device.sync()
+        start = time.perf_counter()
+        if busy:
+            hold(busy)
+        for _ in range(count):
+            call()
+        enqueued = time.perf_counter() - start
+        self.device.sync()
+        return enqueued, time.perf_counter() - start
 
     def free_bytes(self) -> int:
         return machine.device_memory()[0][1]
@@ -545,6 +547,21 @@ class Cuda:
         numbers = (np.float32(0.5), np.float32(1), np.int32(rounds), np.uint64(sink))
         took = self.fastest(self.starter("multiply_add", blocks, threads, *numbers))
         return 2 * 8 * rounds * blocks * threads / took / 1e9 if took else None
+
+
+class CudaOfJax(Cuda):
+    """The same GPU, for JAX, which computes in a stream of its own that it shows to nobody: no event can be recorded
+    there, and no kernel put before a call. So the calls wait until the multiprocessors are free, and the host's clock
+    times them."""
+
+    # Once 32 computations are under way, JAX waits until one of them is done.
+    MOST = 15
+
+    def device_times(self, call: Call, wall: float) -> list[float]:
+        return _by_host_clock(partial(self._batch, self.occupy), call, wall, self.MOST)
+
+    def host_times(self, call: Call, wall: float) -> list[float]:
+        raise Unmeasurable("the device times are the host's already")
 
 
 class OpenCl:

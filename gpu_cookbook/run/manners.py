@@ -414,6 +414,10 @@ def of_cupy(cupy: Any) -> dict[str, Any]:
     }
 
 
+def of_jax(jax: Any) -> dict[str, Any]:
+    return {f"JAX's {name}": value for name, value in jax.config.values.items()}
+
+
 def of_numba(numba: Any) -> dict[str, Any]:
     return {
         "Numba's number of threads": numba.get_num_threads(),
@@ -434,6 +438,7 @@ def of_dask(dask: Any) -> dict[str, Any]:
 FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "torch": of_torch,
     "cupy": of_cupy,
+    "jax": of_jax,
     "numba": of_numba,
     "joblib": of_joblib,
     "dask": of_dask,

@@ -96,8 +96,10 @@ def identity(result: Any) -> set[Any]:
     for leaf in leaves(result):
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
+        elif is_jax(leaf):
+            found |= {leaf.unsafe_buffer_pointer()} - {0}  # of an empty array
         elif is_cuda(leaf):
-            found |= {leaf.__cuda_array_interface__["data"][0]} - {0}  # of an empty array
+            found |= {leaf.__cuda_array_interface__["data"][0]} - {0}
         elif not is_on_host(leaf):
             found.add(leaf)
     return found
@@ -133,7 +135,7 @@ def _refuse(result: Any) -> NoReturn:
 
 def _value(leaf: Any) -> np.ndarray | None:
     kind = _kind(leaf)
-    if kind:
+    if kind and not (is_jax(leaf) and not leaf.is_ready()):
         return kind.read(leaf)
     ready, value = _handle(leaf) or (False, None)
     if not ready:
@@ -166,6 +168,8 @@ def _kind(value: Any) -> _Kind | None:
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         host = value.detach().numpy()
         return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
+    if is_jax(value):
+        return _Kind(_read_cuda if is_cuda(value) else lambda x: np.array(np.from_dlpack(x)), None)  # it never changes
     shared = _shared(value)
     if shared is not None:
         return _Kind(lambda x: np.array(shared), lambda x, values: np.copyto(shared, values), shared)
@@ -182,10 +186,15 @@ def is_opencl(value: Any) -> bool:
     return array is not None and isinstance(value, array.Array)
 
 
+def is_jax(value: Any) -> bool:
+    """Whether it is an array of JAX, on any device, and not what stands for one while a function is traced."""
+    return type(value).__name__ == "ArrayImpl" and type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def is_cuda(value: Any) -> bool:
     """Whether it is a framework's array on an NVIDIA GPU."""
     of_recipe = type(value).__module__.startswith("gpu_cookbook")
-    # A tensor of PyTorch on the CPU has the attribute, too, and raises an AttributeError.
+    # On the CPU, a tensor of PyTorch and an array of JAX have the attribute, too, and raise an AttributeError.
     return not of_recipe and not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
 
 

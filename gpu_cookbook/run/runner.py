@@ -328,8 +328,8 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
 
 def environment(folder: str) -> dict[str, str]:
     """The environment variables of a recipe: ours, but with the caches for compiled kernels in an empty folder, so that
-    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics and
-    warnings turned off."""
+    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics, with
+    warnings, and with what JAX takes of a GPU beforehand turned off."""
     settings = dict(os.environ)
     for name in (
         "CUDA_CACHE_PATH",
@@ -341,7 +341,10 @@ def environment(folder: str) -> dict[str, str]:
         "XDG_CACHE_HOME",
     ):
         settings[name] = f"{folder}/cache"
+    settings.pop("JAX_COMPILATION_CACHE_DIR", None)  # without it, JAX keeps nothing on the disk
     settings[family.MARK] = str(folder)
+    # JAX would take three quarters of each GPU as soon as it computes, also while other recipes are checked there.
+    settings["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     settings["PYTHONWARNINGS"] = "ignore"  # NumPy's, of special values; a recipe cannot warn itself
     nvcc = machine.program("nvcc")

@@ -38,7 +38,7 @@ from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import distribution, engines, load, manners, measure, memory
 from gpu_cookbook.run.check import Expected, check_call, check_often, check_refusals, check_size, reason, steps
-from gpu_cookbook.run.device import Cuda, Device, EveryGpu, Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
 from gpu_cookbook.run.transfers import check_transfers
@@ -59,7 +59,7 @@ def device_of(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType
     if memory.is_opencl(result):
         return OpenCl(result.queue)
     if memory.is_cuda(result) or recipe.runs_on == "NVIDIA GPU":
-        return Cuda()
+        return CudaOfJax() if memory.is_jax(result) else Cuda()
     return Host()
 
 
