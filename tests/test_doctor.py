@@ -40,6 +40,7 @@ GPU = Facts(
         "torch": "2.13.0",
         "jax": "0.11.2",
         "jax-cuda13-plugin": "0.11.2",
+        "triton": "3.6.0",
         "dask": "2026.7.1",
         "distributed": "2026.7.1",
         "dask-cuda": "26.10.0",

@@ -150,7 +150,7 @@ def _judge_compiler(facts: Facts) -> Finding:
         path, version = facts.compiler
         return Finding("Machine", "C++ compiler", version, "ok", path)
     fix = SYSTEM[facts.system][0] if facts.system else ""
-    why = "nvcc, torch.compile and building PyCUDA need one"
+    why = "nvcc, Triton, torch.compile and building PyCUDA need one"
     return Finding("Machine", "C++ compiler", "", "missing", why, fix)
 
 

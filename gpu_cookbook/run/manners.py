@@ -53,6 +53,7 @@ CHANGED_BY_FRAMEWORKS = {
     "Dask": (VARIABLE,),
     "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
     "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
+    "Triton": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),  # it works on PyTorch's tensors
 }
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
 # Who changes files, as sys.audit() says: where in its arguments the path is, and the descriptor of the folder, if any.

@@ -83,4 +83,9 @@ def _of_torch(call: Launch) -> tuple[Launch, int]:
     return graph.replay, graph.raw_cuda_graph()
 
 
-GRAPHS: dict[str, Callable[[Launch], tuple[Launch, int]]] = {"CuPy": _of_cupy, "PyTorch": _of_torch}
+# Triton launches in PyTorch's current stream.
+GRAPHS: dict[str, Callable[[Launch], tuple[Launch, int]]] = {
+    "CuPy": _of_cupy,
+    "PyTorch": _of_torch,
+    "Triton": _of_torch,
+}

@@ -1,0 +1,53 @@
+"""A Triton recipe in Triton's interpreter, on tensors of the CPU, at sizes that it can do in seconds:
+``python interpret.py PATH``."""
+
+import os
+import sys
+import warnings
+from itertools import islice
+from pathlib import Path
+
+os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is decorated
+
+import torch  # noqa: E402
+
+from gpu_cookbook import catalogue  # noqa: E402
+from gpu_cookbook.run import distribution  # noqa: E402
+from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
+from gpu_cookbook.run.device import Host  # noqa: E402
+from gpu_cookbook.run.precision import inexact, workload_for  # noqa: E402
+from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
+from gpu_cookbook.run.worker import Loader  # noqa: E402
+
+# The last of each takes several blocks, of which one is not full, and more rows than there are programs.
+SIZES = {
+    "multiply": (0, 1, 2, 31, 32, 33, 257),
+    "increment": (0, 1, 2, 31, 32, 33, 257),
+    "matmul": ((1, 1, 1), (16, 16, 16), (0, 5, 3), (5, 0, 3), (17, 40, 3), (70, 33, 35)),
+    "subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (257, 1), (5, 131)),
+    "random_subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (5, 71)),
+}
+torch.cuda.synchronize = lambda: None  # the interpreter is done when it returns
+warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
+
+recipe = catalogue.read(Path(sys.argv[1]))
+workload = workload_for(recipe)
+module = Loader(recipe).execute()
+module.device = torch.device("cpu")
+# Every program is one of Python's here: smaller blocks and fewer programs, and one special value in seven.
+small = {"BLOCK": 32, "PROGRAMS": 3, "M": 16, "N": 16, "K": 16, "GROUP": 2}
+vars(module).update({name: value for name, value in small.items() if name in vars(module)})
+special = getattr(workload, "special_inputs", lambda size, seed: ())
+workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
+workload.EDGE_SIZES = SIZES[recipe.workload]
+vars(workload).pop("MANY_PIECES", None)
+for size in workload.EDGE_SIZES:
+    fault = check_size(module, workload, size, Host()) or inexact(module, workload, size)
+    fault = fault or check_transfers(module, workload, size, Host())
+    assert fault is None, f"{workload.label(size)}: {fault}"
+assert check_refusals(module, workload) is None
+if recipe.workload == "random_subset_mean":
+    distribution.PLAIN, distribution.SLOW = distribution.ENGINE, {}  # fewer seeds: a call takes milliseconds
+    fault = distribution.fault(recipe, module, workload)
+    assert fault is None, fault
+print(f"{len(workload.EDGE_SIZES)} sizes right")
