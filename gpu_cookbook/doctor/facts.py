@@ -133,13 +133,12 @@ seen["platform"] = jax.default_backend()
     Framework("joblib", "joblib", ("joblib",), "import joblib"),
     Framework("Ray", "ray", ("ray",), "import ray"),
     Framework(
-        "cuda-core",
+        "cuda-core",  # with which gpu-cookbook itself measures GPUs, too
         "cuda.core",
         ("cuda-core",),
         "import cuda.core",
         "from gpu_cookbook.run.cuda_core import Device; Device(0).set_current()",
         needs_gpu=True,
-        install='pip install "cuda-core[cu13]"',  # gpu-cookbook itself measures GPUs with it
     ),
 )
 

@@ -686,6 +686,8 @@ def in_another_dtype(array: Any) -> Any:
         from numba import cuda
 
         return cuda.to_device(np.zeros(array.shape, np.float16))
+    if kind == "cuda":  # cuda.core's views have no conversion; the same bytes stand for another number
+        return array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))
     if hasattr(array, "astype"):
         # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
         return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)

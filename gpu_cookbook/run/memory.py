@@ -99,7 +99,7 @@ def identity(result: Any) -> set[Any]:
         elif is_jax(leaf):
             found |= {leaf.unsafe_buffer_pointer()} - {0}  # of an empty array
         elif is_cuda(leaf):
-            found |= {leaf.__cuda_array_interface__["data"][0]} - {0}
+            found |= {_interface(leaf)["data"][0]} - {0}
         elif not is_on_host(leaf):
             found.add(leaf)
     return found
@@ -195,7 +195,22 @@ def is_cuda(value: Any) -> bool:
     """Whether it is a framework's array on an NVIDIA GPU."""
     of_recipe = type(value).__module__.startswith("gpu_cookbook")
     # On the CPU, a tensor of PyTorch and an array of JAX have the attribute, too, and raise an AttributeError.
-    return not of_recipe and not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
+    has_interface = not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
+    return not of_recipe and (has_interface or _is_view(value))
+
+
+def _is_view(value: Any) -> bool:
+    """Whether it is cuda.core's view of memory that a GPU can reach, which lacks that interface."""
+    view = getattr(sys.modules.get("cuda.core.utils"), "StridedMemoryView", None)
+    return view is not None and type(value) is view and value.is_device_accessible
+
+
+def _interface(array: Any) -> dict[str, Any]:
+    """What the CUDA array interface says of an array: its shape, address, … and its strides in bytes."""
+    if not _is_view(array):
+        return array.__cuda_array_interface__
+    strides = None if array.strides is None else tuple(array.dtype.itemsize * count for count in array.strides)
+    return {"shape": array.shape, "typestr": array.dtype.str, "data": (array.ptr, array.readonly), "strides": strides}
 
 
 def _shared(value: Any) -> np.ndarray | None:
@@ -296,7 +311,7 @@ def _own_queue(array: Any) -> Any:
 
 
 def _read_cuda(array: Any) -> np.ndarray:
-    interface = array.__cuda_array_interface__
+    interface = _interface(array)
     span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
     copy = np.empty(span.bytes, np.uint8)
     start = (interface["data"][0] or 0) + span.first
@@ -309,7 +324,7 @@ def _read_cuda(array: Any) -> np.ndarray:
 
 
 def _write_cuda(array: Any, values: np.ndarray) -> None:
-    interface = array.__cuda_array_interface__
+    interface = _interface(array)
     span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
     contiguous = span.bytes == values.nbytes and span.view(np.empty(span.bytes, np.uint8)).flags.c_contiguous
     if contiguous:

@@ -1,0 +1,83 @@
+"""Add one to an array in place in cuda.core: a CUDA C kernel, compiled by NVRTC when the file runs.
+
+Framework: cuda.core
+Runs on: NVIDIA GPU
+Install: pip install "cuda-core[cu13]"
+Follows: https://nvidia.github.io/cuda-python/cuda-core/latest/getting-started.html
+Follows: https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html
+
+cuda.core has no arrays. What stands for one here is a StridedMemoryView of a Buffer: memory with a shape and a dtype.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from cuda.core import Buffer, Device, LaunchConfig, LegacyPinnedMemoryResource, Program, StreamOptions, launch
+from cuda.core.utils import StridedMemoryView
+
+KERNEL = (Path(__file__).parents[2] / "kernels" / "increment.cu").read_text()
+THREADS = 256  # per block; a multiple of the 32 of a warp
+
+device = Device()
+device.set_current()
+stream = device.create_stream(options=StreamOptions(nonblocking=False))  # in order with other libraries' default stream
+kernel = Program(KERNEL, "c++").compile("cubin").get_kernel("increment")
+
+
+def pinned(shape):
+    size = math.prod(shape)
+    buffer = LegacyPinnedMemoryResource().allocate(4 * size or 1)
+    return np.from_dlpack(buffer)[: 4 * size].view(np.float32).reshape(shape)
+
+
+def empty(shape):
+    size = 4 * math.prod(shape)
+    buffer = device.allocate(size or 1, stream=stream)  # no bytes are an error
+    return StridedMemoryView.from_buffer(buffer, shape, dtype=np.dtype(np.float32))
+
+
+def on_host(x):
+    return Buffer.from_handle(x.ctypes.data, x.nbytes, owner=x)
+
+
+def upload(*arrays):
+    host = [np.asarray(x, np.float32, order="C") for x in arrays]
+    views = tuple(empty(x.shape) for x in host)
+    for x, view in zip(host, views, strict=True):
+        if x.size:
+            view.exporting_obj.copy_from(on_host(x), stream=stream)
+    stream.sync()  # from a page-locked array the copy goes on after the call, and the caller may change it
+    return views
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    if a.strides is not None:
+        raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+    if a.size:  # a grid of no blocks is an error
+        config = LaunchConfig(grid=(a.size + THREADS - 1) // THREADS, block=THREADS)
+        launch(stream, config, kernel, a.ptr, np.int64(a.size))  # a Python int is an address to it
+    return a
+
+
+def wait(a):
+    stream.sync()
+
+
+def download(a, out=None):
+    out = np.empty(a.shape, np.float32) if out is None else out
+    if not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
+    if out.size:
+        a.exporting_obj.copy_to(on_host(out), stream=stream)
+        stream.sync()
+    return out
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, cuda.core: 1,000,003 elements, all right")
