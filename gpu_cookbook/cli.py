@@ -91,7 +91,7 @@ def main(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """The same workloads in every Python GPU framework: read them, check them, and measure them side by side."""
+    """The same workloads in many Python GPU frameworks: read them, check them, and measure them side by side."""
     for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
         if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
             signal.signal(name, signal.default_int_handler)
