@@ -22,7 +22,7 @@ def extras() -> list[str]:
     """Those that are for a kind of machine."""
     setup = configparser.ConfigParser()
     setup.read(FOLDER.parent / "setup.cfg", encoding="utf-8")
-    return [name for name in setup["options.extras_require"] if name not in ("docs", "test")]
+    return [name for name in setup["options.extras_require"] if name == "cpu" or name.startswith("cuda")]
 
 
 def measured(extra: str) -> dict[str, str]:

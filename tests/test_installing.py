@@ -34,7 +34,8 @@ def extras_of(recipe):
     if machine.MAIN in recipe.environments or not recipe.environments:
         yield "cuda13"
         if recipe.runs_on in WITHOUT_A_GPU:
-            yield "cpu"
+            own = recipe.framework.lower()
+            yield own if own in EXTRAS else "cpu"
     yield from (name for name in recipe.environments if name != machine.MAIN)
 
 
@@ -53,7 +54,7 @@ def faults(recipe, extras=EXTRAS):
 def installs(there, asked, name=""):
     """Whether installing one requirement also satisfies another."""
     # PoCL is OpenCL for the CPU. Where there is a GPU, its driver brings OpenCL for it. Without one, JAX needs no CUDA.
-    needless = {"pocl"} if name.startswith("cuda") else {"cuda13"} if name == "cpu" else set()
+    needless = {"pocl"} if name.startswith("cuda") else {"cuda13"}
     same = canonicalize_name(there.name) == canonicalize_name(asked.name)
     return same and asked.extras - needless <= there.extras and implies(there.specifier, asked.specifier)
 
