@@ -159,13 +159,14 @@ class Store:
         params = stored.get_result_params(name)
         values = stored.get_result_value(name, params)
         statistics = stored.get_result_stats(name, params)
-        first_size = catalogue.workload_module(workload).SIZES[0]
-        for param, value, stats in zip(itertools.product(*params), values, statistics, strict=True):
-            technique, *size = map(ast.literal_eval, param)
-            # The first result belongs to the recipe and is shown with its smallest size.
-            size = size[0] if size else first_size
+        axes = [list(map(ast.literal_eval, axis)) for axis in params]
+        # The first result belongs to the recipe and is shown with its smallest size.
+        techniques, sizes = (axes[0], axes[1]) if axes[1:] else (axes[0], catalogue.workload_module(workload).SIZES[:1])
+        for size in sizes:
             if not catalogue.is_size(workload, size):
                 raise StoreError(f"{name}: {size} is no size of {workload}")
+        keys, texts = itertools.product(techniques, sizes), itertools.product(*params)
+        for (technique, size), text, value, stats in zip(keys, texts, values, statistics, strict=True):
             parts = found.setdefault((workload, technique, size), _Parts())
             if value is None:
                 parts.failed = True  # even if other metrics succeeded
@@ -176,7 +177,7 @@ class Store:
                     try:
                         parts.timings[BENCHMARKS[benchmark]] = _timing(value, stats or {})
                     except ValueError as error:
-                        raise StoreError(f"{name}, {', '.join(param)}: {error}") from None
+                        raise StoreError(f"{name}, {', '.join(text)}: {error}") from None
 
 
 @dataclass

@@ -1,9 +1,9 @@
 """What is read from benchmarks/results comes in here. It is data that anybody may have written: each file, or each line
 of a file of lines, must fit the JSON Schema of its kind in schemas/, and what does not costs only itself."""
 
+import itertools
 import json
 import math
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,14 +117,11 @@ def _number(text: str) -> float | str:
     return value if math.isfinite(value) else "Infinity"
 
 
-def _children(data: Any) -> Iterator[Any]:
-    yield from data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-
-
 def _refuse_depth(data: Any) -> None:
     level = [data]
     for _ in range(MOST_DEPTH):
-        level = [child for each in level for child in _children(each)]
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        level = list(itertools.chain.from_iterable(inner))
     if level:
         raise Unfit(f"has more than {MOST_DEPTH} objects or arrays in one another")
 
@@ -134,4 +131,6 @@ def _plain(data: Any) -> Any:
         return plain(data)
     if isinstance(data, dict):
         return {plain(key): _plain(value) for key, value in data.items()}
-    return [_plain(each) for each in data] if isinstance(data, list) else data
+    if isinstance(data, list):
+        return [_plain(each) if isinstance(each, (str, dict, list)) else each for each in data]
+    return data
