@@ -29,6 +29,7 @@ def make_repository(folder):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
     shutil.copy(ROOT / "asv.conf.json", folder)
     (folder / ".gitignore").write_text("__pycache__/\n.asv/\n")
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "init", "--quiet", "--initial-branch=main", "--template=")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message=one")
+    git(folder, "gc", "--quiet")  # one file instead of hundreds: tests copy all this

@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,19 +67,31 @@ def mutants(data, few):
         yield at, value, changed(data, at, value)
 
 
+@pytest.fixture(scope="module")
+def filled(repository, tmp_path_factory):
+    """A clone with results of two machines."""
+    root = tmp_path_factory.mktemp("filled")
+    shutil.copytree(repository, root, dirs_exist_ok=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(root)
+        patched.setenv("HOME", str(root))
+        for name in ("good", "bad"):
+            writer = asv_files.Writer(asv_files.Store(), name)
+            add(writer, "numpy", 40_000, first=FirstResult(0.25), peak_memory=1e9)
+            add(
+                writer,
+                "torch",
+                40_000,
+                timings={Metric.DEVICE: Timing.of([2e-6] * 15), Metric.RESIDENT: Timing.of([1e-5] * 15)},
+            )
+            add(writer, "numpy", 1_000_000, "failed", "wrong", device="AMD EPYC, 2 cores")
+    return root
+
+
 @pytest.fixture
-def two(clone):
+def two(clone, filled):
     """A store with results of the machine "good", which stay, and one file of "bad", to be changed."""
-    for name in ("good", "bad"):
-        writer = asv_files.Writer(asv_files.Store(), name)
-        add(writer, "numpy", 40_000, first=FirstResult(0.25), peak_memory=1e9)
-        add(
-            writer,
-            "torch",
-            40_000,
-            timings={Metric.DEVICE: Timing.of([2e-6] * 15), Metric.RESIDENT: Timing.of([1e-5] * 15)},
-        )
-        add(writer, "numpy", 1_000_000, "failed", "wrong", device="AMD EPYC, 2 cores")
+    shutil.copytree(filled / "benchmarks/results", clone / "benchmarks/results")
     return clone / "benchmarks" / "results"
 
 
@@ -102,10 +115,10 @@ def dumped(data):
 def test_a_file_of_results_that_was_changed_anywhere_costs_at_most_itself(two, few):
     (path,) = (two / "bad").glob("*-existing*.json")
     data = json.loads(path.read_text())
-    refused = 0
+    refused, store = 0, asv_files.Store()
     for at, value, made in mutants(data, few):
         path.write_text(dumped(made))
-        results, complaints = asv_files.Store().load()
+        results, complaints = store.load()
         good = [each for each in results if each.stored.machine == "good"]
         assert len(good) == 3, (at, value)
         assert len(complaints) <= 1 and all("/bad/" in complaint for complaint in complaints), (at, value)
@@ -120,10 +133,10 @@ def test_a_file_of_results_that_was_changed_anywhere_costs_at_most_itself(two, f
 def test_a_line_of_conditions_that_was_changed_anywhere_costs_at_most_itself(two, few):
     path = two / "bad" / runs.FILE
     first, *others = path.read_text().splitlines()
-    refused = 0
+    refused, store = 0, asv_files.Store()
     for at, value, made in mutants(json.loads(first), few):
         path.write_text("\n".join([dumped(made), *others]))
-        results, complaints = asv_files.Store().load()
+        results, complaints = store.load()
         assert len(results) == 6 and len(complaints) <= 1, (at, value)
         assert all("bad/runs.jsonl, line 1: " in complaint for complaint in complaints), (at, value)
         refused += len(complaints)
