@@ -297,24 +297,26 @@ INSIDE = """() => {
 
 
 @in_browser
-@pytest.mark.parametrize("width", [360, 1100, 1366])
 @pytest.mark.parametrize("name", KINDS)
-def test_nothing_lies_beside_the_screen(page, name, width):
-    page.set_viewport_size({"width": width, "height": 740})
-    page.goto(name)
-    assert page.evaluate(INSIDE)
+def test_nothing_lies_beside_the_screen(page, name):
+    for width in (360, 1100, 1366):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.goto(name)
+        assert page.evaluate(INSIDE), width
 
 
 @in_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", KINDS)
-def test_nothing_keeps_a_screen_reader_out(page, name, scheme):
+def test_nothing_keeps_a_screen_reader_out(page, name):
     from axe_playwright_python.sync_playwright import Axe
 
-    page.emulate_media(color_scheme=scheme)
     page.goto(name)
-    found = [each for each in Axe().run(page).response["violations"] if each["impact"] in ("serious", "critical")]
-    assert not found, [(each["id"], each["nodes"][0]["html"][:200], len(each["nodes"])) for each in found]
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        # Of what is right, axe would describe every element otherwise.
+        violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        found = [each for each in violations if each["impact"] in ("serious", "critical")]
+        assert not found, [(scheme, each["id"], each["nodes"][0]["html"][:200], len(each["nodes"])) for each in found]
 
 
 def copied(page, recipe):
