@@ -21,6 +21,13 @@ os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 CHROMIUM = shutil.which("chromium")
 GET_CHROMIUM = "chromium is not on PATH: apt install chromium"
 in_browser = pytest.mark.skipif(not CHROMIUM, reason=GET_CHROMIUM)
+# The files that take longest, the longest first: they begin first, so that all processes end at about the same time.
+LONGEST = (
+    *("test_site", "test_scale_clusters", "test_wrong", "test_store", "test_sending", "test_new_framework", "test_cli"),
+    *("test_transfers", "test_scale_command", "test_endings", "test_door", "test_scale_out", "test_suite"),
+)
+# Their tests share nothing, and there are some of each recipe: each goes to whichever process is free, in the end.
+SINGLY = ("test_late", "test_numba_simulator", "test_recipes", "test_show")
 HANG = 300  # seconds after which something hangs, however busy the machine is
 # The command, without 'compare' measuring what this machine can do and checking the recipes before, which take most of
 # its time.
@@ -147,6 +154,25 @@ def browser():
         )
         yield chromium
         chromium.close()
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (item.path.stem in SINGLY, places.get(item.path.stem, len(places))))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        """One process runs a file, whose tests share what they set up; those of SINGLY are given out one by one."""
+
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return nodeid if Path(file).stem in SINGLY else file
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
