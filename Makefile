@@ -28,7 +28,7 @@ PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 
 help:
-	@echo "make compare   set up, then check and measure every framework that runs here (without a GPU: eight minutes)"
+	@echo "make compare   set up, then check and measure every framework that runs here (eight minutes, with a GPU ten)"
 	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show the tables"
 	@echo "make check     set up, then check every recipe"
 	@echo "make list      set up, then show what runs here"

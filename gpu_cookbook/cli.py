@@ -352,6 +352,14 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
     ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Measure every recipe and size. If omitted, and if nothing is chosen and nothing saved, what takes "
+            f"{comparing.MINUTES} minutes at most, or {comparing.MINUTES_ON_GPU} with a GPU.",
+        ),
+    ] = False,
     repeat: Annotated[
         int,
         typer.Option(
@@ -373,6 +381,9 @@ def compare(
     recipes = comparing.with_numpy(choose(workloads, techniques, lane))
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
+    choice = comparing.Choice(recipes, chosen)
+    if not (workloads or techniques or lane or sizes or save or everything):
+        choice = comparing.brief(choice)
     if output:
         try:
             output.open("a", encoding="utf-8").close()  # fail now, not after minutes of measuring
@@ -380,7 +391,7 @@ def compare(
             fail(cannot_write(output, error))
     require_folder()
     warn_of_others()
-    comparison = comparing.Comparison(recipes, chosen, writer.done() if resume else {})
+    comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {})
     if comparison.found:
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     with progress() as bar:
@@ -419,6 +430,8 @@ def compare(
     if unwritten:
         say(unwritten)
         raise typer.Exit(1)
+    if choice.left_out:
+        print(f"Left out, to end in time: {'; '.join(choice.left_out)}. --all measures them as well.", file=sys.stderr)
     if outcome.stopped:
         fail(f"Stopped: {outcome.stopped}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):

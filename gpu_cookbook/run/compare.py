@@ -14,6 +14,11 @@ from gpu_cookbook.run import runner
 
 Save = Callable[[Recipe, Result, Run], None]
 
+# What a comparison of which nothing was chosen takes at most, and what a result takes with its share of the checks. On
+# a GPU: 5.6 s on an NVIDIA H200, 8.4 on the slower host of an H100. Without one, on two cores: 3.9.
+MINUTES, MINUTES_ON_GPU = 8, 10
+SECONDS, SECONDS_ON_GPU = 4.5, 6
+
 
 @dataclass
 class Outcome:
@@ -140,6 +145,43 @@ def _failed(recipe: Recipe, sizes: Sequence[Size], checks: Sequence[Result]) -> 
 
 def _key(recipe: Recipe, size: Size) -> Key:
     return recipe.workload, recipe.technique, size, recipe.environment
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be measured, and what is left out so that this ends in time."""
+
+    recipes: Sequence[Recipe]
+    sizes: Mapping[str, Sequence[Size]]  # of each workload
+    left_out: Sequence[str] = ()
+
+    def seconds(self) -> float:
+        """About what this takes here."""
+        count = sum(len(self.sizes[each.workload]) for each in self.recipes if not machine.obstacle(each))
+        return count * (SECONDS_ON_GPU if machine.gpus() else SECONDS)
+
+
+def brief(choice: Choice) -> Choice:
+    """What of it ends in MINUTES or MINUTES_ON_GPU: what one can best do without is left out first, until it fits."""
+    most = 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES)
+    plainest: dict[tuple[str, str, str], Recipe] = {}
+    for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
+        plainest.setdefault((each.workload, each.framework, each.runs_on), each)
+    ways: list[tuple[str, Callable[[Recipe], bool], slice]] = [
+        ("tuned recipes", lambda recipe: recipe.lane == "idiomatic", slice(None)),
+        ("variants of a framework's plainest recipe", lambda recipe: recipe in plainest.values(), slice(None)),
+        ("the largest sizes", lambda recipe: True, slice(2)),
+        ("the smallest sizes", lambda recipe: True, slice(1, None)),
+        ("engines ('gpu-cookbook scale' compares them)", lambda recipe: not recipe.engine, slice(None)),
+    ]
+    for what, keeps, of_sizes in ways:
+        if choice.seconds() <= most:
+            break
+        recipes = [recipe for recipe in choice.recipes if keeps(recipe)]
+        sizes = {workload: every[of_sizes] or every for workload, every in choice.sizes.items()}
+        if (recipes, sizes) != (choice.recipes, choice.sizes):
+            choice = Choice(recipes, sizes, (*choice.left_out, what))
+    return choice
 
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:

@@ -1,0 +1,62 @@
+"""A comparison of which nothing was chosen ends in time, and says what it leaves out."""
+
+import pytest
+from conftest import invoked
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import compare as comparing
+from gpu_cookbook.run.compare import Choice, Outcome, brief
+
+
+@pytest.fixture(params=[0, 1], ids=["no GPU", "GPU"])
+def most(request, monkeypatch):
+    """Seconds on a machine on which everything runs that can run on its devices."""
+    monkeypatch.setattr(machine, "gpus", lambda: ["a GPU"] * request.param)
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: None if request.param else without_a_gpu(recipe))
+    return 60 * (comparing.MINUTES_ON_GPU if request.param else comparing.MINUTES)
+
+
+def without_a_gpu(recipe):
+    return "needs a GPU" if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") else None
+
+
+def everything():
+    recipes = comparing.with_numpy(catalogue.choose([]))
+    return Choice(recipes, {name: catalogue.default_sizes(name) for name in {each.workload for each in recipes}})
+
+
+def test_what_is_measured_by_default_ends_in_time(most):
+    choice = brief(everything())
+    assert choice.seconds() <= most < everything().seconds()
+    assert choice.left_out[0] == "tuned recipes" and {each.lane for each in choice.recipes} == {"idiomatic"}
+    for name in everything().sizes:
+        assert choice.sizes[name] and {each.technique for each in choice.recipes if each.workload == name} >= {"numpy"}
+
+
+def test_the_slower_the_more_is_left_out(most, monkeypatch):
+    left = []
+    for factor in (0, 1, 2, 4, 1000):
+        monkeypatch.setattr(comparing, "SECONDS", 4.5 * factor)
+        monkeypatch.setattr(comparing, "SECONDS_ON_GPU", 6 * factor)
+        left.append(brief(everything()).left_out)
+    least = brief(everything())
+    assert left[0] == () and least.recipes and not any(each.engine for each in least.recipes)
+    assert all(more[: len(less)] == less for less, more in zip(left, left[1:], strict=False))
+    assert all(len(each) == 1 for each in least.sizes.values())
+    assert ("the largest sizes" in left[-1]) == (len(everything().sizes["multiply"]) > 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_brief"),
+    [((), True), (("--all",), False), (("multiply",), False), (("-t", "numpy"), False), (("--lane", "tuned"), False)],
+)
+def test_only_if_nothing_was_chosen_something_is_left_out(arguments, is_brief, monkeypatch):
+    seen = []
+    monkeypatch.setattr(comparing, "SECONDS", 1000)
+    monkeypatch.setattr(comparing, "SECONDS_ON_GPU", 1000)
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: seen.append(self) or Outcome())
+    _, err = invoked("compare", *arguments)
+    assert ("Left out, to end in time: tuned recipes; variants" in err) == is_brief
+    assert ("--all measures them as well." in err) == is_brief
+    techniques = {each.technique for each in seen[0].recipes}
+    assert "numpy" in techniques and ("cupy_raw" in techniques) == (arguments in (("--all",), ("multiply",)))
