@@ -7,6 +7,8 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run.compare import Choice, Outcome, brief
 
+SECONDS = ("PER_RECIPE", "PER_RESULT", "PER_RECIPE_ON_GPU", "PER_RESULT_ON_GPU")
+
 
 @pytest.fixture(params=[0, 1], ids=["no GPU", "GPU"])
 def most(request, monkeypatch):
@@ -29,15 +31,15 @@ def test_what_is_measured_by_default_ends_in_time(most):
     choice = brief(everything())
     assert choice.seconds() <= most < everything().seconds()
     assert choice.left_out[0] == "tuned recipes" and {each.lane for each in choice.recipes} == {"idiomatic"}
-    for name in everything().sizes:
+    for name in {each.workload for each in choice.recipes}:
         assert choice.sizes[name] and {each.technique for each in choice.recipes if each.workload == name} >= {"numpy"}
 
 
 def test_the_slower_the_more_is_left_out(most, monkeypatch):
-    left = []
+    left, usual = [], {name: getattr(comparing, name) for name in SECONDS}
     for factor in (0, 1, 2, 4, 1000):
-        monkeypatch.setattr(comparing, "SECONDS", 4.5 * factor)
-        monkeypatch.setattr(comparing, "SECONDS_ON_GPU", 6 * factor)
+        for name, seconds in usual.items():
+            monkeypatch.setattr(comparing, name, factor * seconds)
         left.append(brief(everything()).left_out)
     least = brief(everything())
     assert left[0] == () and least.recipes and not any(each.engine for each in least.recipes)
@@ -52,8 +54,8 @@ def test_the_slower_the_more_is_left_out(most, monkeypatch):
 )
 def test_only_if_nothing_was_chosen_something_is_left_out(arguments, is_brief, monkeypatch):
     seen = []
-    monkeypatch.setattr(comparing, "SECONDS", 1000)
-    monkeypatch.setattr(comparing, "SECONDS_ON_GPU", 1000)
+    for name in SECONDS:
+        monkeypatch.setattr(comparing, name, 1000)
     monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: seen.append(self) or Outcome())
     _, err = invoked("compare", *arguments)
     assert ("Left out, to end in time: tuned recipes; variants" in err) == is_brief
