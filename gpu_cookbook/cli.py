@@ -357,7 +357,7 @@ def compare(
         typer.Option(
             "--all",
             help="Measure every recipe and size. If omitted, and if nothing is chosen and nothing saved, what takes "
-            f"{comparing.MINUTES} minutes at most, or {comparing.MINUTES_ON_GPU} with a GPU.",
+            f"about {comparing.MINUTES} minutes, or {comparing.MINUTES_ON_GPU} with a GPU.",
         ),
     ] = False,
     repeat: Annotated[
@@ -381,7 +381,7 @@ def compare(
     recipes = comparing.with_numpy(choose(workloads, techniques, lane))
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
-    choice = comparing.Choice(recipes, chosen)
+    choice = comparing.Choice(recipes, chosen, repeat)
     if not (workloads or techniques or lane or sizes or save or everything):
         choice = comparing.brief(choice)
     if output:

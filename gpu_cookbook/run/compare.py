@@ -14,10 +14,10 @@ from gpu_cookbook.run import runner
 
 Save = Callable[[Recipe, Result, Run], None]
 
-# Minutes that a comparison of which nothing was chosen takes at most, and about how many seconds a recipe takes for its
-# check and its start, and each of its results. On an NVIDIA H200: 4.7 and 3.9. On two cores with other work beside it:
-# 12 and 4.9.
-MINUTES, PER_RECIPE, PER_RESULT = 8, 8, 4.5
+# Minutes that a comparison of which nothing was chosen is to take, and about how many seconds a recipe takes for its
+# check and its start, and each of its results. On an NVIDIA H200: 4.7 and 3.9. On two cores, of which other work took
+# one, and with one check at a time instead of two: 12 and 4.9.
+MINUTES, PER_RECIPE, PER_RESULT = 8, 5.5, 4.5
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 5, 4
 
 
@@ -43,7 +43,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
     known: dict[Recipe, list[Result]] = {}
     machine.distribution_names("numpy")  # what all packages are is read here, once, and not by each thread
     # As many as three quarters of the cores: each waits for its device, and some start processes of their own.
-    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
+    with ThreadPoolExecutor(-(-len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
         # Those with an engine first, which take longest: so none runs alone at the end.
         first = sorted(recipes, key=lambda recipe: "engine" not in recipe.functions)
         try:
@@ -154,38 +154,44 @@ class Choice:
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
+    repeat: int = 1
     left_out: Sequence[str] = ()
 
     def seconds(self) -> float:
         """About what this takes here."""
         recipes = [each for each in self.recipes if not machine.obstacle(each)]
-        results = sum(len(self.sizes[each.workload]) for each in recipes)
+        results = self.repeat * sum(len(self.sizes[each.workload]) for each in recipes)
         if machine.gpus():
             return len(recipes) * PER_RECIPE_ON_GPU + results * PER_RESULT_ON_GPU
         return len(recipes) * PER_RECIPE + results * PER_RESULT
 
 
 def brief(choice: Choice) -> Choice:
-    """What of it ends in MINUTES or MINUTES_ON_GPU: what one can best do without is left out first, until it fits."""
+    """What of it takes MINUTES or MINUTES_ON_GPU: what one can best do without is left out first, until it fits."""
     most = 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES)
     plainest: dict[tuple[str, str, str], Recipe] = {}
     for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
         plainest.setdefault((each.workload, each.framework, each.runs_on), each)
-    ways: list[tuple[str, Callable[[Recipe], bool], slice]] = [
-        ("tuned recipes", lambda recipe: recipe.lane == "idiomatic", slice(None)),
-        ("variants of a framework's plainest recipe", lambda recipe: recipe in plainest.values(), slice(None)),
-        ("the largest sizes", lambda recipe: True, slice(2)),
-        ("the smallest sizes", lambda recipe: True, slice(1, None)),
-        ("engines ('gpu-cookbook scale' compares them)", lambda recipe: not recipe.engine, slice(None)),
-        ("increment, which is much like multiply", lambda recipe: recipe.workload != "increment", slice(None)),
-    ]
-    for what, keeps, of_sizes in ways:
+    engines = {each.framework for each in choice.recipes if (each.engine or "").startswith(each.framework)}
+    of_recipes: dict[str, Callable[[Recipe], bool]] = {
+        "tuned recipes": lambda recipe: recipe.lane == "idiomatic",
+        "variants of a framework's plainest recipe": lambda recipe: recipe in plainest.values(),
+        "increment, which is much like multiply": lambda recipe: recipe.workload != "increment",
+        ", ".join(sorted(engines, key=str.lower)): lambda recipe: recipe.framework not in engines,
+    }
+    of_sizes: dict[str, Callable[[Sequence[Size]], Sequence[Size]]] = {
+        "sizes between the smallest and the largest": lambda sizes: sizes[:: max(1, len(sizes) - 1)],
+        "the smallest sizes": lambda sizes: sizes[-1:],
+    }
+    tuned, variants, increment, engine = of_recipes
+    between, smallest = of_sizes
+    for what in (tuned, variants, between, increment, engine, smallest):
         if choice.seconds() <= most:
             break
-        recipes = [recipe for recipe in choice.recipes if keeps(recipe)]
-        sizes = {workload: every[of_sizes] or every for workload, every in choice.sizes.items()}
+        recipes = [each for each in choice.recipes if of_recipes.get(what, bool)(each)]
+        sizes = {name: of_sizes.get(what, list)(every) for name, every in choice.sizes.items()}
         if (recipes, sizes) != (choice.recipes, choice.sizes):
-            choice = Choice(recipes, sizes, (*choice.left_out, what))
+            choice = replace(choice, recipes=recipes, sizes=sizes, left_out=(*choice.left_out, what))
     return choice
 
 

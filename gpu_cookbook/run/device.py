@@ -254,7 +254,7 @@ class Host:
         blocks = _memory(4 * self.cores * size).view(np.float32).reshape(self.cores, size)
         with ThreadPoolExecutor(self.cores) as pool:
             list(pool.map(lambda mine: mine.fill(1), blocks))  # a page lies near the core that first writes it
-            best = _fastest(lambda: list(pool.map(lambda mine: np.negative(mine, out=mine), blocks)))
+            best = _fastest(lambda: list(pool.map(lambda mine: np.negative(mine, out=mine), blocks)), 0.1)
         return 2 * blocks.nbytes / best
 
     def cache_bandwidth(self) -> float:

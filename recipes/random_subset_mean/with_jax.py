@@ -32,7 +32,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     # Without enable_x64, JAX makes float32 of float64. As a context it holds for these lines in this thread only;
     # jax.config.update("jax_enable_x64", True) would change the rest of the program.
     with jax.enable_x64(True):
-        key = jax.random.key(seed)
+        key = jax.random.key(seed, impl="threefry2x32")
         total = jnp.zeros(())  # on the device: nothing waits for a chunk
         number = 0
         for row in range(0, rows, chunk):

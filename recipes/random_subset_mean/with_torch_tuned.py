@@ -2,7 +2,7 @@
 
 Framework: PyTorch
 Runs on: NVIDIA GPU
-Install: pip install torch
+Install: pip install torch triton
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
