@@ -367,7 +367,7 @@ def test_tabs_work_by_keyboard(page):
     page.goto("recipes/multiply.html")
     page.locator("input[type=radio]").first.focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("input:checked + label[data-sync-group=framework]").inner_text() == "CuPy"
+    assert page.locator("input:checked + label[data-sync-group=framework]").inner_text() == "cuda.core"
 
 
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1}
@@ -388,8 +388,8 @@ def test_a_table_sorts_both_ways(page):
         head.press("Enter")
         assert head.locator("..").get_attribute("aria-sort") == direction
         texts = table.locator(f"tbody tr > :nth-child({column + 1})").all_inner_texts()
-        filled = [text for text in texts if text]
-        assert len(filled) > 10 and texts[: len(filled)] == filled, "empty ones come last"
+        filled = [text for text in texts if re.search(r"\d", text)]
+        assert len(filled) > 10 and texts[: len(filled)] == filled, "those without a number come last"
         times = [seconds(text) for text in filled]
         assert times == order(times) and len(set(times)) > 5
 
