@@ -15,9 +15,8 @@ from gpu_cookbook.run import runner
 Save = Callable[[Recipe, Result, Run], None]
 
 # Minutes that a comparison of which nothing was chosen is to take, and about how many seconds a recipe takes for its
-# check and its start, and each of its results. On an NVIDIA H200: 4.7 and 3.9. On two cores, of which other work took
-# one, and with one check at a time instead of two: 12 and 4.9.
-MINUTES, PER_RECIPE, PER_RESULT = 8, 5.5, 4.5
+# check and its start, and each of its results. On an NVIDIA H200: 4.7 and 3.9. On two idle cores: 8.1 and 4.5.
+MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 5, 4
 
 
@@ -185,7 +184,9 @@ def brief(choice: Choice) -> Choice:
     }
     tuned, variants, increment, engine = of_recipes
     between, smallest = of_sizes
-    for what in (tuned, variants, between, increment, engine, smallest):
+    # Without a GPU, the engines are most of what there is.
+    last = (engine, smallest) if machine.gpus() else (smallest, engine)
+    for what in (tuned, variants, between, increment, *last):
         if choice.seconds() <= most:
             break
         recipes = [each for each in choice.recipes if of_recipes.get(what, bool)(each)]
