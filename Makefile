@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 # its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while after each product, on
 # cores that other tests need: here they sleep at once.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
-	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,3) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,3)
 
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 

@@ -172,6 +172,7 @@ def pytest_xdist_make_scheduler(config, log):
             file = nodeid.partition("::")[0]
             return nodeid if Path(file).stem in SINGLY else file
 
+    config.option.loadscopereorder = False  # the order is that of LONGEST
     return Scheduling(config, log)
 
 

@@ -8,7 +8,14 @@ function value(cell, numbers) {
   if (!numbers) return text.toLowerCase();
   if (text.startsWith(">")) return Infinity; // not even at the largest size
   const found = text.replace(/,/g, "").match(/(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*(\S*)/);
-  return found ? parseFloat(found[1]) * (UNITS[found[2]] ?? 1) : null;
+  if (!found) return text ? NaN : null;
+  return parseFloat(found[1]) * (UNITS[found[2]] ?? 1);
+}
+
+// Words in a column of numbers, as "refused", come after the numbers, and empty cells last, in both directions.
+function rank(value) {
+  if (value === null || value === "") return 2;
+  return Number.isNaN(value) ? 1 : 0;
 }
 
 function sort(table, column, descending) {
@@ -16,7 +23,7 @@ function sort(table, column, descending) {
   const body = table.tBodies[0];
   const rows = [...body.rows].map((row) => [value(row.cells[column], numbers), row]);
   rows.sort(([a], [b]) => {
-    if (a === null || b === null || a === "" || b === "") return (a === null || a === "") - (b === null || b === "");
+    if (rank(a) || rank(b)) return rank(a) - rank(b);
     const order = numbers ? a - b : a.localeCompare(b);
     return descending ? -order : order;
   });

@@ -41,7 +41,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
     outcome = Outcome()
     known: dict[Recipe, list[Result]] = {}
     machine.distribution_names("numpy")  # what all packages are is read here, once, and not by each thread
-    # As many as three quarters of the cores: each waits for its device, and some start processes of their own.
+    # On three quarters of the cores, rounded up: each waits for its device, and some start processes of their own.
     with ThreadPoolExecutor(-(-len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
         # Those with an engine first, which take longest: so none runs alone at the end.
         first = sorted(recipes, key=lambda recipe: "engine" not in recipe.functions)
@@ -167,32 +167,31 @@ class Choice:
 
 def brief(choice: Choice) -> Choice:
     """What of it takes MINUTES or MINUTES_ON_GPU: what one can best do without is left out first, until it fits."""
-    most = 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES)
     plainest: dict[tuple[str, str, str], Recipe] = {}
     for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
         plainest.setdefault((each.workload, each.framework, each.runs_on), each)
     engines = {each.framework for each in choice.recipes if (each.engine or "").startswith(each.framework)}
-    of_recipes: dict[str, Callable[[Recipe], bool]] = {
-        "tuned recipes": lambda recipe: recipe.lane == "idiomatic",
-        "variants of a framework's plainest recipe": lambda recipe: recipe in plainest.values(),
-        "increment, which is much like multiply": lambda recipe: recipe.workload != "increment",
-        ", ".join(sorted(engines, key=str.lower)): lambda recipe: recipe.framework not in engines,
+
+    def kept(recipes: Callable[[Recipe], bool]) -> Choice:
+        return replace(choice, recipes=[each for each in choice.recipes if recipes(each)])
+
+    def shortened(sizes: Callable[[Sequence[Size]], Sequence[Size]]) -> Choice:
+        return replace(choice, sizes={name: sizes(every) for name, every in choice.sizes.items()})
+
+    ways: dict[str, Callable[[], Choice]] = {
+        "tuned recipes": lambda: kept(lambda recipe: recipe.lane == "idiomatic"),
+        "variants of a framework's plainest recipe": lambda: kept(lambda recipe: recipe in plainest.values()),
+        "sizes between the smallest and the largest": lambda: shortened(lambda sizes: sizes[:: max(1, len(sizes) - 1)]),
+        "increment, which is much like multiply": lambda: kept(lambda recipe: recipe.workload != "increment"),
+        ", ".join(sorted(engines, key=str.lower)): lambda: kept(lambda recipe: recipe.framework not in engines),
+        "the smallest sizes": lambda: shortened(lambda sizes: sizes[-1:]),
     }
-    of_sizes: dict[str, Callable[[Sequence[Size]], Sequence[Size]]] = {
-        "sizes between the smallest and the largest": lambda sizes: sizes[:: max(1, len(sizes) - 1)],
-        "the smallest sizes": lambda sizes: sizes[-1:],
-    }
-    tuned, variants, increment, engine = of_recipes
-    between, smallest = of_sizes
-    # Without a GPU, the engines are most of what there is.
-    last = (engine, smallest) if machine.gpus() else (smallest, engine)
-    for what in (tuned, variants, between, increment, *last):
-        if choice.seconds() <= most:
+    for what, way in ways.items():
+        if choice.seconds() <= 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES):
             break
-        recipes = [each for each in choice.recipes if of_recipes.get(what, bool)(each)]
-        sizes = {name: of_sizes.get(what, list)(every) for name, every in choice.sizes.items()}
-        if (recipes, sizes) != (choice.recipes, choice.sizes):
-            choice = replace(choice, recipes=recipes, sizes=sizes, left_out=(*choice.left_out, what))
+        shorter = way()
+        if shorter.seconds() < choice.seconds():
+            choice = replace(shorter, left_out=(*choice.left_out, what))
     return choice
 
 

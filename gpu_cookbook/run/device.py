@@ -28,7 +28,7 @@ COPY_BYTES = 2**30  # from one half of a GPU's buffer to the other: far beyond a
 BATCHES = 10
 PROBED = 5  # how often each figure of a GPU is measured in a probe, which gives the best
 PROBE_LIMIT = 120  # seconds
-BEYOND_CACHE = 4  # bytes that a probe of the CPU reads and writes, for each byte of cache
+BEYOND_CACHE = 4  # bytes that a probe of the CPU changes in place, for each byte of cache
 # Bytes: twice that fit into the innermost cache of every CPU, and copies of fewer take longer per byte.
 INNERMOST = 12 * 1024
 # Gop/s of a core: what NumPy's matmul reaches at least, if its library uses vectors at all. Eight operations per cycle

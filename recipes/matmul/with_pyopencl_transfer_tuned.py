@@ -4,9 +4,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
-Large matrices (a of more than 8 MiB, or 64 if all are page-locked) go up in pieces of 4 MiB, b before a; others whole.
-Unless page-locked, through page-locked buffers: up to 96 MiB, and 96 on the device, until lane.cache_clear().
-On an NVIDIA H200, 4,096×4,096 matrices take 20 ms (with_pyopencl.py: 45), page-locked ones, copied whole, 7.9.
+A large a (of more than 8 MiB, or 64 if all are page-locked) goes up in pieces, after b; others whole. 96 MiB of
+buffers, and 96 on the device, stay until lane.cache_clear(). 4,096×4,096 on an NVIDIA H200: 20 ms, with_pyopencl.py 45.
 """
 
 from concurrent.futures import ThreadPoolExecutor
