@@ -36,8 +36,7 @@ class Figure(SphinxRole):
 
     def linked(self, text, *found):
         """The text, linked to the table of the machine that was measured."""
-        anchor = f"#{found[0].workload.replace('_', '-')}"
-        return [self.link(text, f"machines/{found[0].origin.machine}", anchor, found)]
+        return [self.link(text, f"machines/{found[0].origin.machine}/{found[0].workload}", found=found)]
 
 
 class Time(Figure):
@@ -90,7 +89,8 @@ class Best(Figure):
         for result in stored.best(workload, lane, int(size.replace("_", ""))):
             found += [nodes.Text(", ")] * bool(found)
             there = catalogue.find(workload, result.technique)
-            place = recipe_place(workload, result.technique) if there else (f"machines/{result.stored.machine}",)
+            measured = f"machines/{result.stored.machine}/{workload}"
+            place = recipe_place(workload, result.technique) if there else (measured,)
             found.append(self.link(result.technique, *place, found=[result]))
         return found
 

@@ -1,6 +1,6 @@
-"""Writes pages from recipes/ and benchmarks/results before Sphinx reads them: one page per workload in recipes/, one
-page per machine in machines/, pages of each machine's past in history/, and the parts that other pages include in
-generated/. Git ignores all four."""
+"""Writes pages from recipes/ and benchmarks/results before Sphinx reads them: one page per workload in recipes/, pages
+of each machine in machines/ and of its past in history/, and the parts that other pages include in generated/. Git
+ignores all four."""
 
 import ast
 import difflib
@@ -253,7 +253,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
         machine = each.stored.machine
         device = each.value(Metric.DEVICE)
         texts = [
-            f"[{markdown(machine)}](../machines/{machine}.md)",
+            f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)",
             each.label,
             stale(each) + markdown(timing(each, Metric.RESIDENT)),
             speedup(each, Metric.RESIDENT),
@@ -378,51 +378,60 @@ def sent_by(machine: str) -> str:
 
 
 def machine_page(machine: str) -> str:
+    """What all workloads have in common on a machine; below it, a page for each workload."""
     results = stored.of(machine)
-    found = tables.measured(results)
-    lines = [
-        f"# {markdown(machine)}",
-        "",
-        f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).",
-        "",
-        *[f"These results were {sent_by(machine)}.", ""] * bool(sent_by(machine)),
-        markdown(tables.legend()),
-        "",
-        "```{raw} html",
-        f":file: ../generated/{machine}-filter.html",
-        "```",
-        "",
-    ]
-    put(f"generated/{machine}-filter.html", filters(results))
-    of_all = [table for table in found if table.workload is None]
+    workloads = [name for name in catalogue.workloads() if any(each.workload == name for each in results)]
+    for name in workloads:
+        put(f"machines/{machine}/{name}.md", measured_page(machine, name))
+    links = [f"[{name}]({machine}/{name}.md)" for name in workloads]
+    lines = [f"# {markdown(machine)}", ""]
+    lines += [f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).", ""]
+    lines += [f"These results were {sent_by(machine)}.", ""] * bool(sent_by(machine))
+    lines += [f"Every size and metric, and the charts, by workload: {', '.join(links)}.", ""]
     overall = [charts.share_of_limit(results), charts.roofline(results)]
-    lines += fragment(f"{machine}-all", of_all, overall, "## All workloads")
-    for workload in catalogue.workloads():
-        own = [table for table in found if table.workload == workload]
-        mine = stored.of(machine, workload)
-        drawn = [
-            charts.by_size(mine),
-            charts.by_size(mine, Metric.TRANSFER),
-            charts.by_size(mine, Metric.PINNED),
-            charts.costs(mine),
-            charts.cold_start(mine),
-        ]
-        if own:
-            lines += fragment(f"{machine}-{workload}", own, drawn, f"## {workload}")
+    lines += [*legend(), "## All workloads", ""]
+    lines += fragment(f"{machine}-all", filters(results), tables.overviews(results), overall, "../")
     if rows := stored.scaled_of(machine):
         several = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
         found = [table for table in scaling_tables.build_tables(rows) if table.rows]
-        lines += fragment(f"{machine}-scaling", found, several, "## From one core to every GPU")
+        lines += ["## From one core to every GPU", ""]
+        lines += fragment(f"{machine}-scaling", "", found, several, "../")
     if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
         (reached, _), complaints = limits.kept_tables(own)
         stored.complain(complaints)
-        lines += fragment(f"{machine}-limits", [reached], [], "## Tuned recipes and their targets")
+        lines += ["## Tuned recipes and their targets", ""]
+        lines += fragment(f"{machine}-limits", "", [reached], [], "../")
+    lines += ["```{toctree}", ":hidden:", "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""]
     return "\n".join(lines)
 
 
-def fragment(name: str, found: list[Table], drawn: list[charts.Chart | None], heading: str) -> list[str]:
-    put(f"generated/{name}.html", "".join(table_html(table, "../") for table in found) + charts_html(drawn, "../"))
-    return [heading, "", "```{raw} html", f":file: ../generated/{name}.html", "```", ""]
+def measured_page(machine: str, workload: str) -> str:
+    """What was measured of one workload on one machine."""
+    mine = stored.of(machine, workload)
+    drawn = [
+        charts.by_size(mine),
+        charts.by_size(mine, Metric.TRANSFER),
+        charts.by_size(mine, Metric.PINNED),
+        charts.costs(mine),
+        charts.cold_start(mine),
+    ]
+    lines = [f"# {workload} on {markdown(machine)}", ""]
+    lines += [
+        f"The newest results of [its recipes](../../recipes/{workload}.md). How they moved from commit to commit:"
+    ]
+    lines += [f"[history](../../history/{machine}/{workload}.md).", "", *legend()]
+    found = tables.measured(stored.of(machine), workload=workload)
+    return "\n".join(lines + fragment(f"{machine}-{workload}", filters(mine), found, drawn, "../../"))
+
+
+def legend() -> list[str]:
+    return [markdown(tables.legend()), ""]
+
+
+def fragment(name: str, form: str, found: list[Table], drawn: list[charts.Chart | None], root: str) -> list[str]:
+    """The lines that include the file of these tables and charts."""
+    put(f"generated/{name}.html", form + "".join(table_html(table, root) for table in found) + charts_html(drawn, root))
+    return ["```{raw} html", f":file: {root}generated/{name}.html", "```", ""]
 
 
 def filters(results: list[Result]) -> str:
@@ -470,7 +479,7 @@ def history_page(machine: str) -> str:
     lines += [f"The newest results are in the [tables](../machines/{machine}.md). A verdict is on one result and an"]
     lines += ["earlier one of its line: [how steps are found](../history.md#the-steps)."]
     lines += ["", "```{raw} html", f":file: ../generated/{machine}-history.html", "```", "", "```{toctree}", ":hidden:"]
-    return "\n".join([*lines, "", *(f"{machine}/{name}" for name in workloads), "```", ""])
+    return "\n".join([*lines, "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""])
 
 
 def moves_page(machine: str, workload: str) -> str:
@@ -481,7 +490,7 @@ def moves_page(machine: str, workload: str) -> str:
     found = [history.steps_table(mine, stored.recipe_changed, stored.commit_address), *[turned] * bool(turned.rows)]
     put(f"generated/{name}.html", filters(mine) + "".join(table_html(table, root) for table in found))
     put(f"generated/{name}-charts.html", charts_html([history.moved(mine, metric) for metric in history.METRICS], root))
-    lines = [f"# {workload} on {markdown(machine)}", ""]
+    lines = [f"# {workload} on {markdown(machine)}, history", ""]
     lines += ["How [steps are found](../../history.md#the-steps), and how to"]
     lines += ["[read the charts](../../history.md#the-charts).", "", "## Steps", ""]
     lines += ["```{raw} html", f":file: ../../generated/{name}.html", "```", "", "## Charts", ""]

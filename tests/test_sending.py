@@ -742,6 +742,6 @@ def test_the_site_shows_a_machine_that_came_in_without_any_edit(tmp_path, monkey
     page = (root / f"built/machines/{MACHINE}.html").read_text()
     assert "These results were sent by Ada &lt;b&gt;." in page and GPU.name in page
     assert "<h2>From one core to every GPU" in page
-    for name in ("compare", "recipes/multiply"):
-        assert f"machines/{MACHINE}.html" in (root / f"built/{name}.html").read_text()
+    for name, target in (("compare", ""), ("recipes/multiply", "/multiply")):
+        assert f"machines/{MACHINE}{target}.html" in (root / f"built/{name}.html").read_text()
     assert "sent by Ada &lt;b&gt;" in (root / "built/compare.html").read_text()

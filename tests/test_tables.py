@@ -86,6 +86,22 @@ def test_of_one_lane_only_its_results_are_ranked_and_numpy_stays():
     assert of_lane(results, None) == results
 
 
+def test_the_tables_of_one_workload_say_of_other_machines_what_all_results_say():
+    """Measured on two machines of one kind, whose other workload differs more."""
+    both = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 1.1}
+    far = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 3.0}
+    mine = result("a", runs={Metric.RESIDENT: both})
+    other = result("a", workload="matmul", size=4_096, runs={Metric.RESIDENT: far})
+    overview, *every = tables.measured([mine, other])
+    alone = tables.measured([mine, other], workload="multiply")
+    assert [table.rows for table in alone] == [table.rows for table in every if table.workload == "multiply"]
+    said = [[note.text for note in found[-1].notes if "of this kind" in note.text] for found in (alone, every)]
+    assert said[0] == said[1] != []
+    assert tables.measured([mine], workload="matmul") == []
+    (table,) = tables.overviews([other, mine])
+    assert (table.head, table.rows) == (overview.head, overview.rows) and "Measured:" in notes([table])
+
+
 def marks_of_measured(results):
     """{(metric, size, technique, mark)} of the stored tables."""
     return {

@@ -248,27 +248,41 @@ def _measured_with(ok: Sequence[Result]) -> str:
 # ---- Stored results: one metric of a workload over the sizes.
 
 
-def measured(results: Iterable[Result], lane: str | None = None) -> list[Table]:
+def measured(results: Iterable[Result], lane: str | None = None, workload: str | None = None) -> list[Table]:
     """Technique × size, one table per workload and metric. Results of two machines or environments never share a table.
     The reasons why something is missing are below a workload's last table; how it was measured is below the machine's
     last table.
 
-    ``lane``: only the results of this lane, plus NumPy's.
+    ``lane``: only the results of this lane, plus NumPy's. ``workload``: only its tables; how far the next machine may
+    be from the values is still found from all results.
     """
-    results = of_lane(results, lane)
-    order = list(catalogue.workloads())  # not that of the file names
-    results.sort(key=lambda each: order.index(each.workload))
+    results = _by_workload(of_lane(results, lane))
     tables: list[Table] = []
-    for runs in grouped(results, _installation):
+    for every in grouped(results, _installation):
+        runs = [each for each in every if workload in (None, each.workload)]
         if len({each.workload for each in runs}) > 1:
             tables.append(_overview(runs, source_of(runs, results)))
-        spreads = repeats.spreads(runs)
+        spreads = repeats.spreads(every)
         for mine in grouped(runs, lambda each: each.workload):
             found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
             tables += [table for table in found if table.rows or table is found[0]]
             below(tables, reasons_of(mine))
-        below(tables, [Entry(legend(), "note"), provenance("Measured", runs), *elsewhere(spreads)])
+        if runs:
+            below(tables, [Entry(legend(), "note"), provenance("Measured", runs), *elsewhere(spreads)])
     return tables
+
+
+def overviews(results: Iterable[Result]) -> list[Table]:
+    """Every technique in every workload, at the largest size that was measured: a table for each machine and
+    environment that has several workloads."""
+    results = _by_workload(results)
+    every = [runs for runs in grouped(results, _installation) if len({each.workload for each in runs}) > 1]
+    return [replace(_overview(runs, source_of(runs, results)), notes=[provenance("Measured", runs)]) for runs in every]
+
+
+def _by_workload(results: Iterable[Result]) -> list[Result]:
+    order = list(catalogue.workloads())  # not that of the file names
+    return sorted(results, key=lambda each: order.index(each.workload))
 
 
 def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]:
