@@ -1,5 +1,6 @@
 """cuda.core on the host, as far as its recipes use it: what is queued in a stream is done when that is waited for."""
 
+import copy
 import ctypes
 import math
 import re
@@ -58,19 +59,29 @@ class Buffer:
 
 
 class StridedMemoryView:
-    is_device_accessible, readonly, strides = True, False, None
+    is_device_accessible, readonly = True, False
 
     @classmethod
     def from_buffer(cls, buffer, shape, *, dtype):
         self = cls()
         self.exporting_obj, self.ptr, self.shape, self.dtype = buffer, buffer.address, shape, dtype
-        self.size = math.prod(shape)
+        self.size, self.strides = math.prod(shape), None  # none: in C order
         assert isinstance(dtype, np.dtype) and self.size * dtype.itemsize <= buffer.size
+        return self
+
+    @classmethod
+    def from_dlpack(cls, array, stream_ptr):
+        """Of another library's array, which NumPy's stands for: it always has strides, except without an axis."""
+        self = cls()
+        self.exporting_obj, self.ptr, self.shape, self.dtype = array, array.ctypes.data, array.shape, array.dtype
+        self.size, self.strides = array.size, tuple(step // array.itemsize for step in array.strides) or None
         return self
 
     def view(self, *, dtype):
         assert dtype.itemsize == self.dtype.itemsize
-        return self.from_buffer(self.exporting_obj, self.shape, dtype=dtype)
+        other = copy.copy(self)
+        other.dtype = dtype
+        return other
 
 
 class Device:

@@ -2,6 +2,7 @@
 compiles the kernels."""
 
 import ctypes
+import math
 import sys
 import warnings
 from itertools import islice
@@ -12,7 +13,7 @@ import numpy as np
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution, memory
-from gpu_cookbook.run.check import check_refusals, check_size
+from gpu_cookbook.run.check import check_refusals, check_size, repeats, steps, takes_out
 from gpu_cookbook.run.device import Host
 from gpu_cookbook.run.precision import inexact, workload_for
 from gpu_cookbook.run.transfers import check_transfers
@@ -36,6 +37,62 @@ class Late(Host):
         return not right(result)
 
 
+# Arrays with the values of x, as other libraries have them; one with an axis of one element may be C-contiguous in any.
+LAYOUTS = {
+    "whole": lambda x: x.copy(),
+    "part of a larger array": lambda x: np.pad(x, ((1, 1), (0, 0)), constant_values=-99)[1:-1],
+    "in Fortran order": lambda x: x.copy(order="F"),
+    "some columns": lambda x: np.hstack([x, x])[:, : x.shape[1]],
+    "every other row": lambda x: x.repeat(2, axis=0)[::2],
+    "backwards": lambda x: np.flip(np.flip(x).copy()),
+}
+SHAPES = ((6, 4), (1, 4), (4, 1), (1, 1), (0, 4), (4, 0))
+FITTING = {  # the shapes of a recipe's arrays
+    "multiply": [(shape, shape) for shape in SHAPES],
+    "increment": [(shape,) for shape in SHAPES],
+    "matmul": [((6, 4), (4, 5)), ((1, 4), (4, 1)), ((4, 1), (1, 4)), ((0, 4), (4, 5)), ((4, 0), (0, 5))],
+    "subset_mean": [(shape,) for shape in SHAPES],
+}
+
+
+def fault_of_view(module, workload, shapes, place, layout):
+    """What the recipe does wrong with another library's array in this place; the last place may be out."""
+    upload, function, wait, download = steps(module, workload)
+    hosts = [np.arange(math.prod(shape), dtype=DTYPE).reshape(shape) for shape in shapes]
+    expected = np.asarray(workload.reference(*hosts))
+    hosts.append(np.zeros(expected.shape, DTYPE))
+    array = LAYOUTS[layout](hosts[place])
+    given = list(upload(*hosts))
+    given[place] = view = fake_cuda_core.StridedMemoryView.from_dlpack(array, stream_ptr=-1)
+    *inputs, out = given
+
+    def refusal(call, *arguments, **options):
+        try:
+            call(*arguments, **options)
+        except ValueError as error:
+            return None if "C-contiguous" in str(error) else str(error)
+        return "no ValueError"
+
+    options = {"out": out} if place == len(shapes) else {}
+    if not array.flags.c_contiguous:
+        return refusal(function, *inputs, **options) or (expected.ndim and refusal(download, view))
+    view.is_device_accessible = False
+    fault = refusal(function, *inputs, **options)
+    view.is_device_accessible = True
+    result = function(*inputs, **options)
+    wait(result)
+    written = place == len(shapes) or repeats(workload)
+    if not np.array_equal(download(result), expected, equal_nan=True):
+        fault = "a wrong result"
+    if not np.array_equal(array, expected if written else hosts[place]):
+        fault = "the array has not what it should"
+    if expected.ndim and not np.array_equal(download(view), array):
+        fault = "the array is downloaded wrong"
+    if layout == "part of a larger array" and not (array.base[[0, -1]] == -99).all():
+        fault = "what surrounds the array was changed"
+    return fault
+
+
 memory._stage = Stage
 fake_cuda_core.install()
 warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
@@ -50,6 +107,16 @@ for size in workload.EDGE_SIZES:
     fault = fault or check_transfers(module, workload, size, Late())
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
+DTYPE = np.float64 if recipe.workload == "subset_mean" else np.float32
+for shapes in FITTING.get(recipe.workload, ()):
+    for place in range(len(shapes) + takes_out(getattr(module, recipe.workload))):
+        for layout in LAYOUTS:
+            fault = fault_of_view(module, workload, shapes, place, layout)
+            assert not fault, f"{layout}, {shapes}, array {place}: {fault}"
+if "mean" not in recipe.workload:
+    buffer = fake_cuda_core.Buffer.new(99)
+    first = fake_cuda_core.StridedMemoryView.from_buffer(buffer, (2, 3), dtype=np.dtype(DTYPE))
+    np.testing.assert_array_equal(module.download(first), buffer.owner[:24].view(DTYPE).reshape(2, 3))
 if recipe.workload == "random_subset_mean":
     fault = distribution.fault(recipe, module, workload)
     assert fault is None, fault

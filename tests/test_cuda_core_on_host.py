@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_cuda_core
+import numpy as np
 import pytest
 from conftest import HANG
 
@@ -32,6 +34,20 @@ def test_right_on_the_host(recipe):
         ("multiply", "def wait(c):\n    stream.sync()", "def wait(c):\n    pass", "elements are wrong"),
         ("multiply", "np.int64(a.size))", "a.size)", "for long long n"),
         ("increment", "a.ptr, np.int64(a.size)", "a.ptr, np.int64(a.size - 1)", "elements are wrong"),
+        ("multiply", "Buffer.from_handle(c.ptr, out.nbytes, owner=c)", "c.exporting_obj", "no attribute 'copy_to'"),
+        ("matmul", "c.ptr, out.nbytes, owner=c", "c.exporting_obj.address, 99, owner=c", "target.size == self.size"),
+        ("increment", "(not (x.strides and x.size) or all(c_order))", "x.strides is None", "takes a C-contiguous"),
+        (
+            "matmul",
+            "(not (x.strides and x.size) or all(c_order))",
+            "True",
+            "in Fortran order, ((6, 4), (4, 5)), array 0",
+        ),
+        ("increment", "n == 1 or ", "", "takes a C-contiguous"),
+        ("subset_mean", "(x.strides and x.size)", "x.strides", "takes a C-contiguous"),
+        ("multiply", "x.shape[i + 1 :]", "x.shape[i:]", "takes C-contiguous"),
+        ("subset_mean", "x.is_device_accessible and ", "", "whole, ((6, 4),), array 0: no ValueError"),
+        ("increment", " or not fits(a)", "", "in Fortran order, ((6, 4),), array 0: no ValueError"),
         ("subset_mean", "    partial.exporting_obj.fill(0, stream=stream)\n", "", "instead of"),
     ],
 )
@@ -44,3 +60,24 @@ def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
     changed = tmp_path / "recipes" / workload / recipe.path.name
     changed.write_text(text.replace(old, new), encoding="utf-8")
     assert fault in done(changed).stderr
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((3, 4), np.float32),
+        np.zeros((3, 4), np.float32).T,
+        np.zeros((8, 4))[2:, 1:],
+        np.zeros((1, 4), order="F"),
+        np.zeros((8, 4))[::-1],
+        np.zeros((0, 4)),
+        np.zeros(()),
+    ],
+    ids=lambda array: f"{array.shape}-{array.strides}",
+)
+def test_the_fake_has_the_strides_of_cuda_cores_own_views(array):
+    real = pytest.importorskip("cuda.core.utils").StridedMemoryView.from_dlpack(array, stream_ptr=-1)
+    fake = fake_cuda_core.StridedMemoryView.from_dlpack(array, stream_ptr=-1)
+    for name in ("ptr", "shape", "strides", "size", "dtype"):
+        assert getattr(fake, name) == getattr(real, name), name
+    assert fake.exporting_obj is real.exporting_obj is array

@@ -41,6 +41,11 @@ def on_host(x):
     return Buffer.from_handle(x.ctypes.data, x.nbytes, owner=x)
 
 
+def fits(x):  # views of other libraries' arrays have strides; those of an axis of one element say nothing
+    c_order = (n == 1 or x.strides[i] == math.prod(x.shape[i + 1 :]) for i, n in enumerate(x.shape))
+    return x.is_device_accessible and (not (x.strides and x.size) or all(c_order))
+
+
 def upload(*arrays):
     host = [np.asarray(x, np.float32, order="C") for x in arrays]
     views = tuple(empty(x.shape) for x in host)
@@ -54,8 +59,8 @@ def upload(*arrays):
 def increment(a):
     if a.dtype != np.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
-    if a.strides is not None:
-        raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+    if not fits(a):
+        raise ValueError("increment takes a C-contiguous array that the GPU can reach, as upload() makes it")
     if a.size:  # a grid of no blocks is an error
         config = LaunchConfig(grid=(a.size + THREADS - 1) // THREADS, block=THREADS)
         launch(stream, config, kernel, a.ptr, np.int64(a.size))  # a Python int is an address to it
@@ -67,11 +72,13 @@ def wait(a):
 
 
 def download(a, out=None):
+    if a.dtype != np.float32 or not fits(a):
+        raise ValueError(f"download takes a C-contiguous float32 array that the GPU can reach, not {a.dtype} {a.shape}")
     out = np.empty(a.shape, np.float32) if out is None else out
     if not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
     if out.size:
-        a.exporting_obj.copy_to(on_host(out), stream=stream)
+        Buffer.from_handle(a.ptr, out.nbytes, owner=a).copy_to(on_host(out), stream=stream)
         stream.sync()
     return out
 

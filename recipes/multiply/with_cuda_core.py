@@ -41,6 +41,11 @@ def on_host(x):
     return Buffer.from_handle(x.ctypes.data, x.nbytes, owner=x)
 
 
+def fits(x):  # views of other libraries' arrays have strides; those of an axis of one element say nothing
+    c_order = (n == 1 or x.strides[i] == math.prod(x.shape[i + 1 :]) for i, n in enumerate(x.shape))
+    return x.is_device_accessible and (not (x.strides and x.size) or all(c_order))
+
+
 def upload(*arrays):
     host = [np.asarray(x, np.float32, order="C") for x in arrays]
     views = tuple(empty(x.shape) for x in host)
@@ -58,8 +63,8 @@ def multiply(a, b, out=None):
             f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
             f" into {out.dtype} {out.shape}"
         )
-    if not all(x.strides is None for x in (a, b, out)):
-        raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if not all(map(fits, (a, b, out))):
+        raise ValueError("multiply takes C-contiguous arrays that the GPU can reach, as upload() makes them")
     if a.size:  # a grid of no blocks is an error
         config = LaunchConfig(grid=(a.size + THREADS - 1) // THREADS, block=THREADS)
         launch(stream, config, kernel, a.ptr, b.ptr, out.ptr, np.int64(a.size))  # a Python int is an address to it
@@ -71,11 +76,13 @@ def wait(c):
 
 
 def download(c, out=None):
+    if c.dtype != np.float32 or not fits(c):
+        raise ValueError(f"download takes a C-contiguous float32 array that the GPU can reach, not {c.dtype} {c.shape}")
     out = np.empty(c.shape, np.float32) if out is None else out
     if not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
     if out.size:
-        c.exporting_obj.copy_to(on_host(out), stream=stream)
+        Buffer.from_handle(c.ptr, out.nbytes, owner=c).copy_to(on_host(out), stream=stream)
         stream.sync()
     return out
 

@@ -64,7 +64,7 @@ def wait(mean):
 
 def download(mean):
     host = np.empty(1)
-    mean.exporting_obj.copy_to(on_host(host), stream=stream)
+    Buffer.from_handle(mean.ptr, host.nbytes, owner=mean).copy_to(on_host(host), stream=stream)
     stream.sync()
     return float(host[0])
 
