@@ -15,6 +15,7 @@ from numba import cuda  # noqa: E402
 from numba.cuda.simulator.cudadrv import devicearray  # noqa: E402
 from numba.cuda.simulator.kernel import FakeCUDAKernel  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
+from seeds import fault_of_seeds  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import memory  # noqa: E402
@@ -135,6 +136,9 @@ for size in workload.EDGE_SIZES:
     fault = check_size(module, workload, size, device) or check_transfers(module, workload, size, device)
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
+if recipe.workload == "random_subset_mean":
+    fault = fault_of_seeds(module)
+    assert fault is None, fault
 if recipe.workload == "random_subset_mean" and recipe.lane == "tuned":  # tests/test_samples.py is for where it runs
     for rows, columns, seed in ((5, 7, 2**64 - 1), (2, 6, 1), (3, 1_030, 2**32 + 1)):
         found = module.download(module.random_subset_mean(rows, columns, seed=seed))

@@ -29,10 +29,12 @@ def add_subset(total, x, first):
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     # Without enable_x64, JAX makes float32 of float64. As a context it holds for these lines in this thread only;
     # jax.config.update("jax_enable_x64", True) would change the rest of the program.
     with jax.enable_x64(True):
-        key = jax.random.key(seed, impl="threefry2x32")
+        key = jax.random.key(jnp.uint64(seed), impl="threefry2x32")
         total = jnp.zeros(())  # on the device: nothing waits for a chunk
         number = 0
         for row in range(0, rows, chunk):

@@ -60,6 +60,8 @@ def fill_normal(states, x):
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return cuda.to_device(np.array([np.nan]))

@@ -14,6 +14,9 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
+    bits = 64 if device.type == "cuda" else 32  # the generator of the CPU leaves out all others
+    if not 0 <= seed < 2**bits:
+        raise ValueError(f"random_subset_mean takes seeds of {bits} bits on {device.type}, not {seed}")
     rng = torch.Generator(device=device).manual_seed(seed)  # one: each chunk goes on where the one before it ended
     total = torch.zeros((), dtype=torch.float64, device=device)  # on the device: nothing waits for a chunk
     for row in range(0, rows, chunk):
