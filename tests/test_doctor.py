@@ -5,8 +5,10 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from rich.console import Console
 
 from gpu_cookbook import catalogue, doctor, machine
@@ -115,7 +117,7 @@ def test_a_machine_on_which_everything_fits():
     assert says(GPU, "GPU 0", "ok", "140 GiB, compute capability 9.0").value == "NVIDIA H200"
     says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
     says(GPU, "CuPy", "ok", "cupy-cuda13x")
-    says(GPU, "JAX", "ok", "built for CUDA 13; takes most of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE")
+    says(GPU, "JAX", "ok", "built for CUDA 13; takes three quarters of a GPU's memory, except with")
     assert says(GPU, "Device", "ok", "NVIDIA CUDA, OpenCL 3.0").value == "NVIDIA H200"
 
 
@@ -165,7 +167,9 @@ def test_not_installed_on_a_driver_for_cuda_11():
     says(old, "PyTorch", "missing", "not installed", f'pip install "torch<2.8" {index}')
     for name in ("numba-cuda", "dask-cuda"):
         says(old, name, "missing", "not installed, and no longer published for CUDA 11")
-    broken = but(old, probes={"numba-cuda": Probe("CudaSupportError: ...")})
+    broken = but(old, probes={"numba-cuda": Probe("CudaSupportError: ..."), "PyTorch": Probe("OSError: ...")})
+    reinstall = f'pip uninstall -y torch && pip install "torch<2.8" {index}'
+    says(broken, "PyTorch", "broken", "OSError: ...", reinstall)
     says(broken, "numba-cuda", "broken", "built for CUDA 13", "pip uninstall -y numba-cuda")
 
 
@@ -231,6 +235,55 @@ def test_hidden_gpus():
     says(hidden, "NVIDIA GPU", "missing", "CUDA_VISIBLE_DEVICES='' hides", "unset CUDA_VISIBLE_DEVICES")
 
 
+# What says that PTX is too new: Numba's linker, CuPy and cuda.core for the driver and the runtime, and nvJitLink.
+UNREADABLE_PTX = {
+    "numba-cuda": "LinkerError: [222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    "CuPy": "CUDADriverError: the provided PTX was compiled with an unsupported toolchain.",
+    "cuda-core": "CUDAError: cudaErrorUnsupportedPtxVersion",
+    "dask-cuda": "RuntimeError: NVJITLINK_ERROR_PTX_COMPILE: Unsupported .version 9.5; current version is '9.0'",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE_PTX)
+def test_ptx_newer_than_the_driver(name):
+    """As in Colab, whose compilers have been of CUDA 12.5 beside a driver for 12.4."""
+    wheels = {
+        "nvidia-cuda-nvrtc": "13.5.37",
+        "nvidia-nvvm": "13.5.37",
+        "nvidia-cuda-nvcc": "13.0.88",
+        "cuda-toolkit": "13.5.0",
+    }
+    newer = but(GPU, packages=wheels, probes={name: Probe(UNREADABLE_PTX[name])})
+    why = (
+        "makes PTX that is too new for the driver, 580.95.05, which supports CUDA only up to 13.0: install that CUDA's"
+    )
+    fix = 'pip install "cuda-toolkit==13.0.*" "nvidia-cuda-nvrtc==13.0.*" "nvidia-nvvm==13.0.*"'
+    says(newer, name, "broken", why, fix)
+    without = but(newer, packages=dict.fromkeys(wheels))  # from a toolkit that pip did not install
+    says(without, name, "broken", "install a version that was built for that CUDA, or a newer driver")
+
+
+def test_ptx_newer_than_a_driver_for_cuda_12():
+    wheels = {"nvidia-cuda-nvrtc-cu12": "12.5.82", "nvidia-cuda-nvrtc": "13.5.37", "cuda-bindings": "12.9.1"}
+    old = but(GPU, nvidia=DRIVER_12, packages=wheels, probes={"numba-cuda": Probe(UNREADABLE_PTX["numba-cuda"])})
+    says(old, "numba-cuda", "broken", "only up to 12.4", 'pip install "nvidia-cuda-nvrtc-cu12==12.4.*"')
+    other = but(old, packages={"cuda-bindings": "13.5.0"})
+    fix = 'pip uninstall -y numba-cuda && pip install "numba-cuda[cu12]" "numpy<2.5"'
+    says(other, "numba-cuda", "broken", "built for CUDA 13, but the driver", fix)
+
+
+@pytest.mark.parametrize("name", ["PyTorch", "Triton", "JAX"])
+def test_ptx_that_a_frameworks_own_wheel_makes(name):
+    error = f"RuntimeError: {'INTERNAL: ' * 50}CUDA error: the provided PTX was compiled with an unsupported toolchain."
+    newer = but(GPU, packages={"nvidia-cuda-nvrtc": "13.5.37"}, probes={name: Probe(error, GPU.probes[name].seen)})
+    says(
+        newer,
+        name,
+        "broken",
+        "PTX that is too new for the driver, 580.95.05, which supports CUDA only up to 13.0: install a",
+    )
+
+
 # Compilers -----------------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +314,8 @@ def test_nvcc_newer_than_the_driver():
     both = but(newer, nvccs=(NVCC, other))
     says(both, "nvcc", "broken", "compiles for CUDA 13", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
     says(both, "PyCUDA", "broken", "no suitable nvcc on PATH", "export PATH=/usr/local/cuda-12.4/bin:$PATH")
+    unreadable = {"PyCUDA": Probe("LogicError: the provided PTX was compiled with an unsupported toolchain.")}
+    assert of("PyCUDA", but(both, probes=unreadable)).fix == "export PATH=/usr/local/cuda-12.4/bin:$PATH"
 
 
 def test_nvcc_that_does_not_run():
@@ -270,6 +325,97 @@ def test_nvcc_that_does_not_run():
 def test_no_compiler():
     says(but(GPU, compiler=None), "C++ compiler", "missing", "nvcc", "sudo apt install g++")
     assert set(doctor.SYSTEM) == set(facts.PACKAGE_MANAGERS)
+
+
+# The header and the compiler with which Triton makes what launches a kernel.
+NO_COMPILER = (
+    "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs.build"
+)
+NOT_COMPILED = (
+    "CalledProcessError: Command '['/usr/bin/gcc', '/tmp/tmp1/main.c', '-O3']' returned non-zero exit status 1."
+)
+
+
+@pytest.mark.parametrize(
+    ("system", "compiler", "headers"),
+    [
+        ("apt", "sudo apt install g++", "sudo apt install python3.12-dev"),
+        ("dnf", "sudo dnf install gcc-c++", "sudo dnf install python3.12-devel"),
+        ("zypper", "sudo zypper install gcc-c++", "sudo zypper install python312-devel"),
+        ("pacman", "sudo pacman -S gcc", "sudo pacman -S python"),
+        ("apk", "sudo apk add g++", "sudo apk add python3-dev"),
+        (None, "", ""),
+    ],
+)
+def test_triton_cannot_compile(system, compiler, headers):
+    without = but(GPU, system=system, compiler=None, probes={"Triton": Probe(NO_COMPILER)})
+    says(without, "Triton", "broken", "cannot compile what launches its kernels: there is no C compiler", compiler)
+    headless = but(GPU, system=system, headers=False, probes={"Triton": Probe(NOT_COMPILED)})
+    says(headless, "Triton", "broken", "cannot compile what launches its kernels: Python.h is missing", headers)
+
+
+def test_triton_does_not_work_for_another_reason():
+    reinstall = "pip uninstall -y triton && pip install triton torch"
+    says(but(GPU, probes={"Triton": Probe(NOT_COMPILED)}), "Triton", "broken", "non-zero exit status", reinstall)
+    headless = but(GPU, headers=False)
+    assert of("Triton", headless).status == "ok"
+    says(but(headless, probes={"Triton": Probe("KeyError: 'x'")}), "Triton", "broken", "KeyError: 'x'", reinstall)
+    error = "PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: fatal : Unsupported .version 8.6"
+    old = but(GPU, probes={"Triton": Probe(error)})
+    says(old, "Triton", "broken", "the ptxas which TRITON_PTXAS_PATH names cannot read", "unset TRITON_PTXAS_PATH")
+
+
+def test_triton_beside_a_pytorch_that_does_not_work():
+    on_cpu = Probe("AssertionError: Torch not compiled with CUDA enabled", {"cuda": None})
+    both = but(GPU, probes={"PyTorch": on_cpu, "Triton": Probe("AssertionError: Torch not compiled with CUDA enabled")})
+    fix = "pip uninstall -y torch && pip install torch"
+    says(both, "Triton", "broken", "works on PyTorch's tensors, but PyTorch does not work on the GPU", fix)
+    alone = but(both, probes={"PyTorch": None, "Triton": Probe("ModuleNotFoundError: No module named 'torch'")})
+    says(alone, "Triton", "broken", "PyTorch does not work", "pip install torch")
+
+
+def test_a_kernel_of_triton_is_tried_in_a_cache_of_its_own(tmp_path, monkeypatch):
+    """In front of a Triton and a PyTorch that are made up."""
+    fakes = {
+        "triton/__init__.py": """
+import os
+cdiv = lambda n, d: -(-n // d)
+class jit:
+    def __init__(self, function):
+        pass
+    def __getitem__(self, grid):
+        return self
+    def __call__(self, tensor, n, BLOCK):
+        assert n == 1
+        raise RuntimeError(os.environ["TRITON_CACHE_DIR"])
+""",
+        "triton/language.py": "constexpr = int",
+        "torch.py": """
+float32 = "float32"
+device = str
+class tensor:
+    dtype = float32
+    def __init__(self, values, device):
+        assert device == "cuda"
+    def reshape(self, shape):
+        return self
+    def is_contiguous(self):
+        return True
+    def numel(self):
+        return 1
+""",
+    }
+    for name, text in fakes.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    (triton,) = (framework for framework in FRAMEWORKS if framework.name == "Triton")
+    kind, folder = facts.probe(facts._attempt(triton, gpu=True)).error.split(": ")
+    assert kind == "RuntimeError" and folder != str(tmp_path)
+    assert Path(folder).is_absolute() and not Path(folder).exists()
+    assert facts.probe(facts._attempt(triton, gpu=False)).error == ""
 
 
 # OpenCL --------------------------------------------------------------------------------------------------------------
@@ -329,6 +475,66 @@ def test_dask_too_new_for_dask_cuda():
 def test_requirements_of_extras_and_of_other_systems_do_not_count():
     odd = ['numpy<1; extra == "old"', 'numpy<1; sys_platform == "win32"', "what is this?"]
     assert of("joblib", but(GPU, requirements={"joblib": odd})).status == "ok"
+
+
+JAX_REQUIRES = [
+    "jaxlib<=0.11.2,>=0.11.2",
+    'jaxlib==0.11.0; extra == "ci"',
+    'jax-cuda12-plugin[with-cuda]<=0.11.2,>=0.11.2; extra == "cuda12"',
+    'jax-cuda13-plugin[with-cuda]<=0.11.2,>=0.11.2; extra == "cuda13"',
+]
+
+
+def test_a_framework_that_fails_beside_versions_that_it_does_not_accept():
+    """Those of distributions that are no framework, too."""
+    error = Probe("RuntimeError: jaxlib version 0.10.2 is older than jax requires")
+    older = but(GPU, packages={"jaxlib": "0.10.2"}, requirements={"jax": JAX_REQUIRES}, probes={"JAX": error})
+    why, fix = (
+        "requires jaxlib<=0.11.2,>=0.11.2, but jaxlib 0.10.2 is installed",
+        'pip install "jaxlib<=0.11.2,>=0.11.2"',
+    )
+    says(older, "JAX", "broken", why, fix)
+    assert of("JAX", but(older, probes={"JAX": GPU.probes["JAX"]})).status == "ok"  # it does work
+    fits = but(older, packages={"jaxlib": "0.11.2"})
+    says(fits, "JAX", "broken", "jaxlib version 0.10.2", 'pip uninstall -y jax && pip install "jax[cuda13]"')
+    cupy = but(
+        GPU,
+        packages={"cuda-toolkit": "12.9.1", "nvidia-nccl": "2.20"},
+        requirements={
+            "cupy-cuda13x": ['cuda-toolkit[nvrtc]==13.*; extra == "ctk"', 'nvidia-nccl>=2.28; extra == "all"']
+        },
+        probes={"CuPy": Probe("RuntimeError: CuPy failed to load libnvrtc.so.13")},
+    )
+    why = "requires cuda-toolkit==13.*, but cuda-toolkit 12.9.1 is installed"
+    says(cupy, "CuPy", "broken", why, 'pip install "cuda-toolkit==13.*"')
+
+
+def test_a_plugin_of_jax_that_is_of_another_version():
+    """JAX leaves it unused, and computes on the CPU."""
+    on_cpu = but(GPU, requirements={"jax": JAX_REQUIRES}, probes={"JAX": Probe(seen={"platform": "cpu"})})
+    older = but(on_cpu, packages={"jax-cuda13-plugin": "0.10.2"})
+    why = "requires jax-cuda13-plugin<=0.11.2,>=0.11.2, but jax-cuda13-plugin 0.10.2 is installed"
+    says(older, "JAX", "broken", why, 'pip install "jax-cuda13-plugin<=0.11.2,>=0.11.2"')
+    says(on_cpu, "JAX", "broken", "does not find the GPU", 'pip install "jax[cuda13]"')
+    plugins = {"jax-cuda13-plugin": None, "jax-cuda12-plugin": "0.10.2"}
+    old = but(on_cpu, nvidia=DRIVER_12, packages=plugins)
+    says(old, "JAX", "broken", "jax-cuda12-plugin 0.10.2", 'pip install "jax-cuda12-plugin<=0.11.2,>=0.11.2"')
+
+
+def test_jax_takes_no_memory_in_advance_where_it_is_told_not_to(monkeypatch):
+    assert of("JAX", but(GPU, preallocates=False)).explanation == "built for CUDA 13"
+    monkeypatch.setattr(facts, "_probe_all", lambda chosen, gpu: {})
+    for value, preallocates in (("false", False), ("0", False), ("true", True), ("", True)):
+        monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", value)
+        assert facts.gather().preallocates is preallocates
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE")
+    assert facts.gather().preallocates
+
+
+def test_a_long_error_is_shortened():
+    said = of("Ray", but(GPU, probes={"Ray": Probe("ImportError: " + "x" * 500)})).explanation
+    assert said.startswith("ImportError: xxx") and said.endswith("x...") and len(said) == 200
+    assert facts.probe("raise ImportError('x ' * 500 + 'the reason')").error.endswith("the reason")
 
 
 def test_jax_on_the_cpu_beside_a_gpu():

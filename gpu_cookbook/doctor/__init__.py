@@ -8,7 +8,7 @@ import re
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,18 +21,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gpu_cookbook import machine
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.doctor.facts import Facts, Framework, Probe, gather
 from gpu_cookbook.words import make_plain
 
-# Package manager -> the commands that install a C++ compiler, and nvcc if pip has none.
+# Package manager -> the commands that install a C++ compiler, which brings one for C, nvcc if pip has none, and the
+# headers of this Python.
 SYSTEM = {
-    "apt": ("sudo apt install g++", "sudo apt install nvidia-cuda-toolkit"),
-    "dnf": ("sudo dnf install gcc-c++", ""),
-    "zypper": ("sudo zypper install gcc-c++", ""),
-    "pacman": ("sudo pacman -S gcc", "sudo pacman -S cuda"),
-    "apk": ("sudo apk add g++", ""),
+    "apt": ("sudo apt install g++", "sudo apt install nvidia-cuda-toolkit", "sudo apt install python{}.{}-dev"),
+    "dnf": ("sudo dnf install gcc-c++", "", "sudo dnf install python{}.{}-devel"),
+    "zypper": ("sudo zypper install gcc-c++", "", "sudo zypper install python{}{}-devel"),
+    "pacman": ("sudo pacman -S gcc", "sudo pacman -S cuda", "sudo pacman -S python"),
+    "apk": ("sudo apk add g++", "", "sudo apk add python3-dev"),
 }
+# What the driver, or a library that works for it, says of PTX that is newer than it.
+UNREADABLE_PTX = re.compile(r"unsupported_?ptx_?version|an unsupported toolchain|unsupported \.version", re.IGNORECASE)
+# Distributions that make PTX, with CUDA's version as theirs; up to CUDA 12 their names end in its number.
+MAKE_PTX = re.compile(r"cuda-toolkit|nvidia-(cuda-nvrtc|cuda-nvcc|nvvm)(-cu\d+)?")
 
 
 @dataclass(frozen=True)
@@ -139,17 +144,22 @@ def _judge_nvcc(facts: Facts) -> Finding:
 def _install_nvcc(facts: Facts) -> str:
     """NVIDIA's wheels include nvcc since CUDA 13; before that, use the system's package, which is often older."""
     if facts.gpus and facts.driver_cuda[0] < 13:
-        return SYSTEM[facts.system][1] if facts.system else ""
+        return _system(facts, 1)
     minor = f"{facts.driver_cuda[0]}.{facts.driver_cuda[1]}" if facts.gpus else "13"
     folder = shlex.quote(f"{facts.site_packages}/nvidia/cu{minor.partition('.')[0]}/bin")
     return f'pip install "cuda-toolkit[nvcc]=={minor}.*" && export PATH={folder}:$PATH'
+
+
+def _system(facts: Facts, which: int) -> str:
+    """One of the commands in SYSTEM; '' if the package manager is not known."""
+    return SYSTEM[facts.system][which].format(*facts.python.split(".")) if facts.system else ""
 
 
 def _judge_compiler(facts: Facts) -> Finding:
     if facts.compiler:
         path, version = facts.compiler
         return Finding("Machine", "C++ compiler", version, "ok", path)
-    fix = SYSTEM[facts.system][0] if facts.system else ""
+    fix = _system(facts, 0)
     why = "nvcc, Triton, torch.compile and building PyCUDA need one"
     return Finding("Machine", "C++ compiler", "", "missing", why, fix)
 
@@ -221,11 +231,10 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
             f"{' and '.join(installed)} overwrite each other's files",
             f"pip uninstall -y {' '.join(installed)} && {install}",
         )
-    misfits = list(_misfits(framework, facts))
-    if misfits:
-        asked, there = misfits[0]
-        wanted = " ".join(f'"{requirement}"' for requirement, _ in misfits)
-        return found("broken", f"requires {asked}, but {there} is installed", f"pip install {wanted}")
+    others = {name for other in facts.frameworks for name in other.distributions}
+    misfit = _explain_misfits(framework, facts, others)
+    if misfit:
+        return found(*misfit)
     if tried.error:
         return found(*_explain(framework, installed, tried, install, facts))
 
@@ -233,7 +242,7 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
     if framework.name == "PyTorch":
         return found("ok", f"built for CUDA {built_for}" if built_for else "built for the CPU")
     if framework.name == "JAX":
-        return found(*_explain_jax(tried, install, facts))
+        return found(*_explain_jax(framework, tried, install, facts))
     if framework.name == "CuPy" and facts.gpus:
         return found("ok", installed[0] if installed else "")
     if framework.needs_gpu and not facts.gpus:
@@ -241,18 +250,26 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
     return found("ok")
 
 
-def _misfits(framework: Framework, facts: Facts) -> Iterator[tuple[str, str]]:
-    """(requirement, installed version) for each framework whose installed version this one does not accept."""
-    others = {name for other in facts.frameworks for name in other.distributions}
-    for name in (*framework.distributions, *framework.pins):
-        for text in facts.requirements.get(name, ()):
+def _explain_misfits(
+    framework: Framework, facts: Facts, names: Collection[str], extras: Collection[str] = ()
+) -> tuple[str, str, str] | None:
+    """(status, explanation, fix) of a framework that does not accept the installed versions of some of the
+    distributions with these names; None if it accepts them all. ``extras``: those with which it was installed."""
+    misfits = {}
+    for own in (*framework.distributions, *framework.pins):
+        for text in facts.requirements.get(own, ()):
             with contextlib.suppress(InvalidRequirement, InvalidVersion):
                 asked = Requirement(text)
-                there = facts.packages.get(canonicalize_name(asked.name))
-                applies = asked.marker is None or asked.marker.evaluate({"extra": ""})
-                known = applies and canonicalize_name(asked.name) in others
-                if there and known and not asked.specifier.contains(Version(there), prereleases=True):
-                    yield f"{asked.name}{asked.specifier}", f"{asked.name} {there}"
+                name = canonicalize_name(asked.name)
+                applies = asked.marker is None or any(asked.marker.evaluate({"extra": each}) for each in ("", *extras))
+                there = facts.packages.get(name, "") if applies and name in names else ""
+                if there and not asked.specifier.contains(Version(there), prereleases=True):
+                    misfits[f"{asked.name}{asked.specifier}"] = f"{asked.name} {there}"
+    if not misfits:
+        return None
+    first, there = next(iter(misfits.items()))
+    wanted = " ".join(f'"{requirement}"' for requirement in misfits)
+    return "broken", f"requires {first}, but {there} is installed", f"pip install {wanted}"
 
 
 def _explain(
@@ -276,31 +293,81 @@ def _explain(
             return "broken", _too_new(built_for, facts), reinstall
         if name == "PyTorch" and not tried.seen.get("cuda", True):
             return "broken", "is built for the CPU, but there is a GPU", reinstall
+        if name == "Triton":
+            explained = _explain_triton(error, facts)
+            if explained:
+                return explained
         nvcc = _judge_nvcc(facts)
         if name == "PyCUDA" and nvcc.status != "ok":
             return "broken", "cannot compile a kernel: no suitable nvcc on PATH", nvcc.fix
         if name == "PyCUDA" and not facts.compiler:
             return "broken", "cannot compile a kernel: nvcc needs a C++ compiler", _judge_compiler(facts).fix
+        if UNREADABLE_PTX.search(error):
+            return _explain_ptx(framework, facts)
+    short = error if len(error) <= 200 else f"{error[:197]}..."
     if error.startswith("ModuleNotFoundError"):  # pip installs what is missing
-        return "broken", error, install
-    return "broken", error, reinstall
+        return "broken", short, install
+    return _explain_misfits(framework, facts, facts.packages, _extras(framework, facts)) or ("broken", short, reinstall)
 
 
-def _explain_jax(tried: Probe, install: str, facts: Facts) -> tuple[str, str, str]:
+def _extras(framework: Framework, facts: Facts) -> set[str]:
+    """Those with which a framework is installed for the CUDA version that this machine supports."""
+    install = machine.for_driver(framework.install, facts.nvidia)
+    return catalogue.requirements(install)[0].extras if install else set()
+
+
+def _explain_triton(error: str, facts: Facts) -> tuple[str, str, str] | None:
+    """(status, explanation, fix) of Triton, if it is what it works with that fails: a C compiler, which makes what
+    launches its kernels, ptxas, or PyTorch."""
+    if "Failed to find C compiler" in error:
+        return "broken", "cannot compile what launches its kernels: there is no C compiler", _system(facts, 0)
+    if "CalledProcessError" in error and not facts.headers:
+        return "broken", "cannot compile what launches its kernels: Python.h is missing", _system(facts, 2)
+    if "ptxas" in error and UNREADABLE_PTX.search(error):  # its own ptxas can read it
+        return "broken", "makes PTX that the ptxas which TRITON_PTXAS_PATH names cannot read", "unset TRITON_PTXAS_PATH"
+    pytorch = next((_judge_framework(each, facts) for each in facts.frameworks if each.name == "PyTorch"), None)
+    if pytorch and pytorch.status != "ok":
+        return "broken", "works on PyTorch's tensors, but PyTorch does not work on the GPU", pytorch.fix
+    return None
+
+
+def _explain_ptx(framework: Framework, facts: Facts) -> tuple[str, str, str]:
+    """(status, explanation, fix) of a framework whose PTX is too new for the driver."""
+    cuda = ".".join(map(str, facts.driver_cuda))
+    newer = []
+    for name, there in facts.packages.items():
+        with contextlib.suppress(InvalidVersion):
+            release = Version(there).release
+            if MAKE_PTX.fullmatch(name) and release[:1] == facts.driver_cuda[:1] and release[:2] > facts.driver_cuda:
+                newer.append(name)
+    driver = f"the driver, {facts.nvidia.driver}," if facts.nvidia else "the driver"
+    why = f"makes PTX that is too new for {driver} which supports CUDA only up to {cuda}"
+    if not newer or framework.name in ("PyTorch", "Triton", "JAX"):  # their wheels bring or require what makes it
+        return "broken", f"{why}: install a version that was built for that CUDA, or a newer driver", ""
+    wanted = " ".join(f'"{name}=={cuda}.*"' for name in sorted(newer))
+    return "broken", f"{why}: install that CUDA's compilers, or a newer driver", f"pip install {wanted}"
+
+
+def _explain_jax(framework: Framework, tried: Probe, install: str, facts: Facts) -> tuple[str, str, str]:
     """(status, explanation, fix) of JAX, which computes on the CPU where its plugin for CUDA is missing or fails."""
     if not facts.gpus:
         return "ok", "computes on the CPU", ""
     plugins = [name for name in facts.packages if re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", name)]
     built_for = max((_major(name.removeprefix("jax-cuda")) for name in plugins), default=0)
     if tried.seen.get("platform") != "cpu":
-        about = f"built for CUDA {built_for}; " if built_for else ""
-        return "ok", f"{about}takes most of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE=false", ""
+        about = [f"built for CUDA {built_for}"] if built_for else []
+        if facts.preallocates:
+            about.append("takes three quarters of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE=false")
+        return "ok", "; ".join(about), ""
     if not install:
         return "ok", f"computes on the CPU: its plugin for CUDA is {machine.GONE}", ""
     if built_for > facts.cuda:
         return "broken", _too_new(built_for, facts), f"pip uninstall -y {' '.join(sorted(plugins))} && {install}"
-    why = "does not find the GPU" if built_for else "is built for the CPU, but there is a GPU"
-    return "broken", why, install
+    if not built_for:
+        return "broken", "is built for the CPU, but there is a GPU", install
+    # It leaves a plugin unused that is not of its own version.
+    misfit = _explain_misfits(framework, facts, facts.packages, _extras(framework, facts))
+    return misfit or ("broken", "does not find the GPU", install)
 
 
 def _built_for(framework: Framework, installed: Sequence[str], tried: Probe, facts: Facts) -> int:

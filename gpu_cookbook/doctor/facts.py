@@ -103,6 +103,22 @@ numba.cuda.synchronize()
         "torch.ones(8, device='cuda').sum().item()",
     ),
     Framework(
+        "Triton",
+        "triton",
+        ("triton",),
+        "import triton",
+        # A kernel must stand in a file, as the recipe's does. In a new cache, since the user's may keep what a C
+        # compiler made that is no longer there.
+        """
+import tempfile
+with tempfile.TemporaryDirectory() as folder:
+    os.environ["TRITON_CACHE_DIR"] = folder
+    from gpu_cookbook.recipes.increment import with_triton
+    with_triton.wait(with_triton.increment(*with_triton.upload(0)))
+""",
+        needs_gpu=True,
+    ),
+    Framework(
         "JAX",
         "jax",
         ("jax",),
@@ -227,8 +243,10 @@ class Facts:
     nvidia_error: str = ""  # why the driver's library does not answer; empty if there is no such library
     nvidia_on_bus: bool = False  # an NVIDIA display controller is in the machine, with or without a driver
     visible: str | None = None  # CUDA_VISIBLE_DEVICES
+    preallocates: bool = True  # JAX, unless XLA_PYTHON_CLIENT_PREALLOCATE keeps it from that
     nvccs: tuple[Nvcc, ...] = ()  # the one on PATH first
     compiler: tuple[str, str] | None = None  # path, version
+    headers: bool = True  # of Python, with which Triton compiles
     opencl_drivers: tuple[tuple[str, str], ...] = ()  # ICD files: path, content
     nvidia_opencl: bool = False  # the driver's libnvidia-opencl.so.1 can be loaded
     packages: dict[str, str] = field(default_factory=dict)  # every distribution's version, by its canonical name
@@ -279,8 +297,10 @@ def gather() -> Facts:
         nvidia_error=error,
         nvidia_on_bus=_nvidia_on_bus(),
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        preallocates=os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") not in ("0", "false", "False"),  # jaxlib's words
         nvccs=nvccs,
         compiler=_compiler(),
+        headers=Path(sysconfig.get_path("include", "posix_prefix"), "Python.h").exists(),  # Triton looks only there
         opencl_drivers=tuple((str(path), _read(path)) for path in machine.opencl_drivers()),
         nvidia_opencl=_loads("libnvidia-opencl.so.1"),
         packages=packages,
@@ -379,9 +399,8 @@ def probe(code: str, time_limit: float = TIME_LIMIT) -> Probe:
         return Probe(_one_line((errors.strip().splitlines() or ["no answer"])[-1]))
 
 
-def _one_line(text: str, width: int = 200) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _run(*command: str) -> str:
