@@ -58,9 +58,9 @@ def write():
     for machine in stored.results():
         put(f"machines/{machine}.md", machine_page(machine))
         put(f"history/{machine}.md", history_page(machine))
-    frameworks, engines = abilities()
-    put("generated/frameworks.html", table_html(frameworks, ""))
-    put("generated/engines.html", table_html(engines, ""))
+    for table in abilities(stored.of(stored.GPU_MACHINE)):
+        name = table.title.lower().replace(":", "").replace(" ", "-")
+        put(f"generated/{name}.html", table_html(table, ""))
     for before, after in MOVES:
         difference, _ = changes(*(HERE / "moving" / f"{name}.py" for name in (before, after)))
         put(f"generated/{after}.diff", difference)

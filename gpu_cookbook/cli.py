@@ -495,7 +495,7 @@ def tables(
         fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet. To store some: {how}"]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs:
-        found = [*measured(shown, lane), *([] if workloads or techniques else abilities())]
+        found = [*measured(shown, lane), *([] if workloads or techniques else abilities(shown))]
     write_tables(found, form)
     for fault in catalogue.faults():
         say(fault)

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import gpu_cookbook
-from gpu_cookbook import catalogue
-from gpu_cookbook.render.abilities import abilities
+from gpu_cookbook import catalogue, show
+from gpu_cookbook.render.abilities import abilities, plainest
+from gpu_cookbook.results import FirstResult, Origin, Result, Status
 
 DATA = tomllib.loads((Path(gpu_cookbook.__file__).parent / "render" / "frameworks.toml").read_text(encoding="utf-8"))
 TABLES = {name: DATA[name] for name in ("frameworks", "engines")}
 RECIPES = {f"{recipe.workload}/{recipe.path.name}": recipe for recipe in catalogue.recipes()}
-KINDS = ("recipes", "no", "documented", "text")
+KINDS = ("recipes", "no", "documented", "unfound", "text")
 
 rows = [(name, table, row) for name, table in TABLES.items() for row in table["row"]]
 answers = [
@@ -35,14 +36,15 @@ def code(recipe):
 def test_the_data_are_two_tables_and_the_day_of_checking():
     assert list(DATA) == ["checked", *TABLES]
     assert type(DATA["checked"]) is datetime.date
-    assert all(set(table) == {"title", "questions", "row"} for table in TABLES.values())
+    assert all(set(table) == {"questions", "row"} for table in TABLES.values())
 
 
 def test_the_tables_have_at_least_the_rows_that_they_are_for():
     names = {name: {row["name"] for row in table["row"]} for name, table in TABLES.items()}
     arrays = {"PyCUDA", "PyOpenCL", "Numba", "CuPy", "PyTorch", "JAX", "Dask"}
-    others = {"cuDF", "Modin", "cuML", "scikit-cuda"}
-    assert names["frameworks"] >= arrays | others
+    kernels = {"cuda.core", "Triton", "CUTLASS DSL", "TileLang", "Helion", "Taichi", "Quadrants", "Mojo", "HIP Python"}
+    others = {"cuDF", "Modin", "cuML", "scikit-cuda", "cuPyNumeric", "dpnp", "tinygrad", "MLX", "wgpu-py"}
+    assert names["frameworks"] >= arrays | kernels | others
     assert names["engines"] >= {"multiprocessing", "joblib", "Dask", "Ray"}
 
 
@@ -56,7 +58,8 @@ def test_a_framework_needs_no_row(monkeypatch):
 
 @pytest.mark.parametrize(("name", "table", "row"), rows, ids=[f"{name}-{row['name']}" for name, _, row in rows])
 def test_a_row_answers_every_question(name, table, row):
-    answered = [question for question in table["questions"] if question in row["can"] or question != "install"]
+    questions = [question for group in table["questions"].values() for question in group]
+    answered = [question for question in questions if question in row["can"] or question != "install"]
     assert list(row["can"]) == answered
     assert set(row) - {"status"} == {"name", "module", "home", "can"}
     if "status" in row:
@@ -72,13 +75,18 @@ def test_an_answer_is_of_one_kind_and_has_its_proof(row, question, answer):
     else:
         (kind,) = [kind for kind in KINDS if kind in answer]
     proof = "evidence" if kind == "recipes" else "sources"
-    assert set(answer) - {"note"} == {kind, proof} - {"note"}
+    more = {"note"} | ({"sources"} if kind == "recipes" else set())
+    assert set(answer) - more == {kind, proof} - {"note"}
     assert answer[kind] and answer[proof]
     check_words(answer)
 
 
+def installing():
+    return [record for table in abilities() for record in table.records if record["question"] == "Install"]
+
+
 def check_words(answer):
-    for key in ("no", "documented", "text", "note"):
+    for key in ("no", "documented", "unfound", "text", "note"):
         assert len(answer.get(key, "")) <= 60
     for source in answer.get("sources", ()):
         check_address(source)
@@ -110,17 +118,13 @@ def test_a_kernel_in_c_is_one_of_that_language(question, suffix):
 def test_the_recipes_answer_how_to_install_or_the_row_does(row):
     commands = {recipe.install for recipe in RECIPES.values() if recipe.framework == row["name"]}
     assert commands or "text" in row["can"]["install"]
-    (shown,) = [
-        record
-        for record in abilities()[0].records
-        if (record["name"], record["question"]) == (row["name"], TABLES["frameworks"]["questions"]["install"])
-    ]
+    (shown,) = [record for record in installing() if record["name"] == row["name"]]
     assert shown["text"] in (commands or {row["can"]["install"]["text"]})
     assert shown.get("note") == row["can"].get("install", {}).get("note")
 
 
 def test_the_plainest_recipe_says_how_to_install():
-    shown = {record["name"]: record["text"] for record in abilities()[0].records if record["question"] == "Install"}
+    shown = {record["name"]: record["text"] for record in installing()}
     assert shown["Dask"] == 'pip install "dask[complete]"'
     assert shown["Numba"] == 'pip install "numba-cuda[cu13]" "numpy<2.5"'
 
@@ -129,10 +133,48 @@ def test_a_new_recipe_answers_how_to_install_a_framework_that_had_none(monkeypat
     recipes = catalogue.recipes()
     new = dataclasses.replace(recipes[0], framework="cuDF", install="pip install cudf-cu13 unheard")
     monkeypatch.setattr(catalogue, "recipes", lambda: [*recipes, new])
-    shown = {record["name"]: record["text"] for record in abilities()[0].records if record["question"] == "Install"}
+    shown = {record["name"]: record["text"] for record in installing()}
     assert shown["cuDF"] == new.install
 
 
 def test_without_a_gpu_means_that_the_recipe_runs_on_a_cpu():
     names = [name for row in TABLES["frameworks"]["row"] for name in row["can"]["cpu"].get("recipes", ())]
     assert {RECIPES[name].runs_on for name in names} == {"CPU", "OpenCL device", "NVIDIA GPU or CPU"}
+
+
+def test_what_was_not_found_is_no_no():
+    table = next(table for table in abilities() if "DLPack, in and out" in table.head)
+    column = list(table.head).index("DLPack, in and out")
+    (entry,) = [row[column] for row in table.rows if row[0].links[0][0] == "wgpu-py"]
+    assert entry.text == "? not found in its reference" and entry.mark == "unfound"
+    assert entry.links == (("source", "https://wgpu-py.readthedocs.io/en/stable/wgpu.html"),)
+
+
+def test_the_plainest_recipe_of_each_framework_is_counted():
+    table = plainest([])
+    assert {row[0].text for row in table.rows} == {r.framework for r in RECIPES.values() if r.workload == "multiply"}
+    rows = {row[0].text: row for row in table.rows}
+    assert rows["CuPy"][1].links == (("cupy", ("multiply", "cupy")),)
+    assert [entry.text for entry in rows["CuPy"][3:]] == ["–", ""]
+    # CuPy's has no kernel.
+    assert int(rows["PyCUDA"][2].text) > int(rows["CuPy"][2].text) > int(rows["NumPy"][2].text) > 10
+
+
+def test_lines_are_those_of_the_functions_and_their_kernel(monkeypatch):
+    text = '"""Docstring.\n\nOf it.\n"""\n\nimport numpy\n\n# why\nx = 1\n\nif __name__ == "__main__":\n    print(x)\n'
+    monkeypatch.setattr(show, "script", lambda recipe: text)
+    assert {row[2].text for row in plainest([]).rows} == {"3"}
+
+
+def test_first_results_are_of_the_machine_with_the_most():
+    def made(technique, machine, seconds, **more):
+        origin = Origin(machine, "c0ffee", "env", "2026-11-23", **more)
+        kind = {"workload": "multiply", "technique": technique, "framework": "", "size": 40_000, "lane": "idiomatic"}
+        return Result(**kind, status=Status.OK, device="NVIDIA H200", first=FirstResult(seconds), origin=origin)
+
+    results = [made("cupy", "one", 9.0), made("cupy", "two", 1.0), made("torch", "two", 2.0, stale=True)]
+    table = plainest([*results, made("cupy_raw", "two", 0.1)])
+    firsts = {row[0].text: (row[3].text, row[4].text) for row in table.rows if row[3].text != "–"}
+    assert firsts == {"CuPy": ("1.00 s", "NVIDIA H200"), "PyTorch": ("†2.00 s", "NVIDIA H200")}
+    assert "on two" in table.notes[0].text and "stale" in table.notes[1].text
+    assert len(plainest(results[:1]).notes) == 1
