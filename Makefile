@@ -18,12 +18,12 @@ export GPU_COOKBOOK_ENVIRONMENT := $(ENVIRONMENT)
 endif
 BIN := $(VENV)/bin
 
-# Three files at a time, which keep two cores busy: most tests start processes that import a framework, on one core, and
+# Four files at a time, which keep two cores busy: most tests start processes that import a framework, on one core, and
 # some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much of
 # its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while after each product, on
 # cores that other tests need: here they sleep at once.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
-	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,3)
+	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,4)
 
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
 
@@ -38,7 +38,7 @@ help:
 	@echo "make locks     set up, then rewrite locks/, the versions for each kind of machine"
 	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: about five minutes)"
 	@echo "make test-slow set up, then run the slow tests only"
-	@echo "make test-all  both"
+	@echo "make test-all  set up, lint, then run all tests (on two cores: about 25 minutes)"
 	@echo "make lint      set up, then check the style and the types"
 	@echo "make clean     remove $(VENV), asv's builds, and the generated pages of the site"
 	@echo "ENVIRONMENT=NAME does all this for the recipes of another environment: see gpu-cookbook list"
@@ -71,8 +71,8 @@ test: $(VENV)/installed-test lint
 test-slow: $(VENV)/installed-test
 	$(PYTEST) -m slow --durations=25 --durations-min=5
 
-test-all: test
-	@$(MAKE) --no-print-directory test-slow
+test-all: $(VENV)/installed-test lint
+	$(PYTEST) --durations=25 --durations-min=5
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -93,11 +93,11 @@ $(VENV)/installed-docs: setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
-$(VENV)/installed-test: $(VENV)/installed-$(EXTRA)
+$(VENV)/installed-test: setup.cfg pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA),test]'
 	@# Matplotlib looks for fonts when it is used first, and says so if that takes long: not in the midst of a test.
 	$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null
-	@touch $@
+	@touch $@ $(VENV)/installed-$(EXTRA)
 
 clean:
 	rm -rf $(VENV) .asv build docs/generated docs/history docs/machines docs/recipes
