@@ -37,7 +37,7 @@ def scaled():
     """One run of everything: its rows, what it said, and what its workers' processes were seen to be, run by run."""
     seen = defaultdict(lambda: {"cores": set(), "processes": Counter()})
     done = threading.Event()
-    with Run("--size", "4000", "--cores", "1,2", "--weak", "--format", "json") as run:
+    with Run("--size", "2000", "--cores", "1,2", "--weak", "--format", "json") as run:
 
         def watch():
             while not done.wait(0.1):
@@ -71,7 +71,7 @@ def test_every_recipe_shares_the_array_on_one_core_and_on_two(scaled):
 
 def test_every_recipe_has_an_array_for_each_of_two_cores(scaled):
     weak = sorted((row["technique"], row["workers"], row["rows"]) for row in scaled.rows if row["mode"] == "weak")
-    assert weak == sorted((r.technique, 2, 8_000) for r in RECIPES if r.technique != "numpy")
+    assert weak == sorted((r.technique, 2, 4_000) for r in RECIPES if r.technique != "numpy")
 
 
 def test_every_engine_has_its_own_cost(scaled):
