@@ -75,6 +75,7 @@ class StridedMemoryView:
         self = cls()
         self.exporting_obj, self.ptr, self.shape, self.dtype = array, array.ctypes.data, array.shape, array.dtype
         self.size, self.strides = array.size, tuple(step // array.itemsize for step in array.strides) or None
+        self.readonly = not array.flags.writeable
         return self
 
     def view(self, *, dtype):

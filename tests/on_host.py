@@ -67,22 +67,27 @@ def fault_of_view(module, workload, shapes, place, layout):
     given[place] = view = fake_cuda_core.StridedMemoryView.from_dlpack(array, stream_ptr=-1)
     *inputs, out = given
 
-    def refusal(call, *arguments, **options):
+    def refusal(call, *arguments, why="C-contiguous", **options):
         try:
             call(*arguments, **options)
         except ValueError as error:
-            return None if "C-contiguous" in str(error) else str(error)
+            return None if why in str(error) else str(error)
         return "no ValueError"
 
     options = {"out": out} if place == len(shapes) else {}
     if not array.flags.c_contiguous:
         return refusal(function, *inputs, **options) or (expected.ndim and refusal(download, view))
+    written = place == len(shapes) or repeats(workload)
     view.is_device_accessible = False
     fault = refusal(function, *inputs, **options)
-    view.is_device_accessible = True
+    view.is_device_accessible = view.readonly = True
+    if written:
+        fault = fault or refusal(function, *inputs, why="read-only", **options)
+        view.readonly = False
+    if fault:
+        return fault
     result = function(*inputs, **options)
     wait(result)
-    written = place == len(shapes) or repeats(workload)
     if not np.array_equal(download(result), expected, equal_nan=True):
         fault = "a wrong result"
     if not np.array_equal(array, expected if written else hosts[place]):

@@ -48,6 +48,9 @@ def test_right_on_the_host(recipe):
         ("multiply", "x.shape[i + 1 :]", "x.shape[i:]", "takes C-contiguous"),
         ("subset_mean", "x.is_device_accessible and ", "", "whole, ((6, 4),), array 0: no ValueError"),
         ("increment", " or not fits(a)", "", "in Fortran order, ((6, 4),), array 0: no ValueError"),
+        ("increment", "if a.readonly", "if False", "whole, ((6, 4),), array 0: no ValueError"),
+        ("multiply", "if out.readonly", "if a.readonly", "takes an out that is not read-only"),
+        ("matmul", "if out.readonly", "if False", "whole, ((6, 4), (4, 5)), array 2: no ValueError"),
         ("subset_mean", "    partial.exporting_obj.fill(0, stream=stream)\n", "", "instead of"),
     ],
 )
@@ -76,8 +79,9 @@ def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
     ids=lambda array: f"{array.shape}-{array.strides}",
 )
 def test_the_fake_has_the_strides_of_cuda_cores_own_views(array):
+    array.flags.writeable = array.ndim > 0
     real = pytest.importorskip("cuda.core.utils").StridedMemoryView.from_dlpack(array, stream_ptr=-1)
     fake = fake_cuda_core.StridedMemoryView.from_dlpack(array, stream_ptr=-1)
-    for name in ("ptr", "shape", "strides", "size", "dtype"):
+    for name in ("ptr", "shape", "strides", "size", "dtype", "readonly"):
         assert getattr(fake, name) == getattr(real, name), name
     assert fake.exporting_obj is real.exporting_obj is array

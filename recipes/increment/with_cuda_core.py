@@ -61,6 +61,8 @@ def increment(a):
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
     if not fits(a):
         raise ValueError("increment takes a C-contiguous array that the GPU can reach, as upload() makes it")
+    if a.readonly:
+        raise ValueError("increment takes an array that is not read-only")
     if a.size:  # a grid of no blocks is an error
         config = LaunchConfig(grid=(a.size + THREADS - 1) // THREADS, block=THREADS)
         launch(stream, config, kernel, a.ptr, np.int64(a.size))  # a Python int is an address to it

@@ -69,6 +69,8 @@ def matmul(a, b, out=None):
     out = empty((m, n)) if out is None else out
     if not all(map(fits, (a, b, out))):
         raise ValueError("matmul takes C-contiguous arrays that the GPU can reach, as upload() makes them")
+    if out.readonly:
+        raise ValueError("matmul takes an out that is not read-only")
     if out.size:  # a grid of no blocks is an error
         if out.ptr in (a.ptr, b.ptr):
             raise ValueError("matmul takes an out that is neither a nor b")

@@ -65,6 +65,8 @@ def multiply(a, b, out=None):
         )
     if not all(map(fits, (a, b, out))):
         raise ValueError("multiply takes C-contiguous arrays that the GPU can reach, as upload() makes them")
+    if out.readonly:
+        raise ValueError("multiply takes an out that is not read-only")
     if a.size:  # a grid of no blocks is an error
         config = LaunchConfig(grid=(a.size + THREADS - 1) // THREADS, block=THREADS)
         launch(stream, config, kernel, a.ptr, b.ptr, out.ptr, np.int64(a.size))  # a Python int is an address to it
