@@ -82,7 +82,7 @@ def test_an_answer_is_of_one_kind_and_has_its_proof(row, question, answer):
 
 
 def installing():
-    return [record for table in abilities() for record in table.records if record["question"] == "Install"]
+    return [record for table in abilities() for record in table.records if record.get("question") == "Install"]
 
 
 def check_words(answer):
@@ -176,5 +176,10 @@ def test_first_results_are_of_the_machine_with_the_most():
     table = plainest([*results, made("cupy_raw", "two", 0.1)])
     firsts = {row[0].text: (row[3].text, row[4].text) for row in table.rows if row[3].text != "–"}
     assert firsts == {"CuPy": ("1.00 s", "NVIDIA H200"), "PyTorch": ("†2.00 s", "NVIDIA H200")}
+    records = {record["name"]: record for record in table.records}
+    assert [record["name"] for record in table.records] == [row[0].text for row in table.rows]
+    assert records["PyTorch"].items() >= {"first_result_s": 2.0, "device": "NVIDIA H200", "stale": True}.items()
+    assert records["CuPy"]["stale"] is False and "first_result_s" not in records["NumPy"]
+    assert {row[0].text: int(row[2].text) for row in table.rows} == {name: it["lines"] for name, it in records.items()}
     assert "on two" in table.notes[0].text and "stale" in table.notes[1].text
     assert len(plainest(results[:1]).notes) == 1

@@ -12,7 +12,7 @@ from typing import Any
 from gpu_cookbook import catalogue, show
 from gpu_cookbook.render.format import STALE, UNKNOWN
 from gpu_cookbook.render.tables import Entry, Recipe, Table, below, legend, metric_entry
-from gpu_cookbook.results import Metric, Result, grouped, of_one_environment
+from gpu_cookbook.results import KEYS, Metric, Result, grouped, of_one_environment
 
 ANSWERS = {"recipes": "✓", "no": "✗", "documented": "○", "unfound": "? not found in", "text": ""}
 EXAMPLE = "multiply"  # the workload by whose plainest recipes frameworks are compared
@@ -58,15 +58,26 @@ def plainest(results: Iterable[Result]) -> Table:
     machines = grouped(timed, lambda each: each.origin and each.origin.machine)
     most = max(machines, key=len) if machines else []
     mine = {each.technique: each for each in of_one_environment(most)}
-    rows = []
-    for recipes in grouped(catalogue.of_workload(EXAMPLE), lambda recipe: recipe.framework):
+    rows, records = [], []
+    frameworks = grouped(catalogue.of_workload(EXAMPLE), lambda recipe: recipe.framework)
+    for recipes in sorted(frameworks, key=lambda recipes: recipes[0].framework.lower()):
         recipe = _plainest(recipes)
         result = mine.get(recipe.technique)
         first = metric_entry(result, Metric.FIRST) if result else Entry(UNKNOWN)
         technique = Entry(links=((recipe.technique, (EXAMPLE, recipe.technique)),))
         place = Entry(result.place if result else "")
-        rows.append((Entry(recipe.framework), technique, Entry(f"{_lines(recipe)}"), first, place))
-    rows.sort(key=lambda row: row[0].text.lower())
+        lines = _lines(recipe)
+        rows.append((Entry(recipe.framework), technique, Entry(f"{lines}"), first, place))
+        record: dict[str, Any] = {
+            "table": "plainest",
+            "name": recipe.framework,
+            "technique": recipe.technique,
+            "lines": lines,
+        }
+        if result:
+            seconds = {KEYS[Metric.FIRST]: result.value(Metric.FIRST)}
+            record |= seconds | {"device": result.place, "stale": result.stale}
+        records.append(record)
     machine = next((f", on {each.origin.machine}" for each in mine.values() if each.origin), "")
     note = (
         f"The recipe of {EXAMPLE} with the shortest name. Lines: with the kernel, and without the docstring, the check "
@@ -75,7 +86,7 @@ def plainest(results: Iterable[Result]) -> Table:
     )
     notes = [Entry(note, "note"), *[Entry(legend([STALE]), "note")] * any(each.stale for each in mine.values())]
     head = ("framework", "technique", "lines", "first result", "on")
-    return Table("Frameworks: the plainest recipe", head, "llrrl", rows, notes, [], EXAMPLE)
+    return Table("Frameworks: the plainest recipe", head, "llrrl", rows, notes, records, EXAMPLE)
 
 
 def _plainest(recipes: Iterable[catalogue.Recipe]) -> catalogue.Recipe:
