@@ -38,7 +38,7 @@ help:
 	@echo "make locks     set up, then rewrite locks/, the versions for each kind of machine"
 	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: about five minutes)"
 	@echo "make test-slow set up, then run the slow tests only"
-	@echo "make test-all  set up, lint, then run all tests (on two cores: about 25 minutes)"
+	@echo "make test-all  set up, lint, then run all tests (on two cores: about half an hour)"
 	@echo "make lint      set up, then check the style and the types"
 	@echo "make clean     remove $(VENV), asv's builds, and the generated pages of the site"
 	@echo "ENVIRONMENT=NAME does all this for the recipes of another environment: see gpu-cookbook list"
