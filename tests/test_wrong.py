@@ -17,6 +17,7 @@ from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
 from gpu_cookbook.run import check, compare, family, measure, runner, worker
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.transfers import few_pieces
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
 WRONG = Path(__file__).parent / "wrong"
@@ -36,7 +37,7 @@ REASONS = {
     "pinned_shared": "pinned(): two arrays share their memory",
     "pinned_float64": "pinned(): an array of float64 (0,) instead of float32 (0,)",
     "pinned_wrong": "with transfer, from page-locked and ordinary arrays: 1 of 1 elements are wrong",
-    "last_piece": "at 5,000,000, with transfer, ",
+    "last_piece": f"at {few_pieces(multiply.MANY_PIECES):,}, with transfer, ",
     "out_elsewhere": "with transfer, into an array: the result is not in it",
     "out_of_any_shape": "round_trip(out=) of (5, 7): ",
     "round_trip_wrong": "round_trip: 1 of 1 elements are wrong, the first at [0]: 0.0 instead of",
