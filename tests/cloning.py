@@ -23,6 +23,19 @@ def git(folder, *arguments, **variables):
     return done.stdout.strip()
 
 
+def drawing_only(words):
+    """Code for a process that makes the site: it draws the charts that have these words in their title. To draw all
+    others, too, would take most of the time, and they have nothing of what the test has changed."""
+    return f"""
+from gpu_cookbook.render import svg
+
+def drawn(draw, height, title, text, render=svg.render):
+    return render(draw, height, title, text) if {words!r} in title else "<svg></svg>"
+
+svg.render = drawn
+"""
+
+
 def make_repository(folder):
     """One commit with these recipes and no results."""
     for name in ("recipes", "kernels", "benchmarks", "gpu_cookbook"):

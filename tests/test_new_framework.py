@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cloning import require_clone
+from cloning import drawing_only, require_clone
 from conftest import HANG, MADE_UP, git
 
 ROOT = Path(__file__).parents[1]
@@ -101,13 +101,11 @@ if __name__ == "__main__":
     assert abs(download(random_subset_mean(4_000, 4_000)) - 11) < 6 / 2_000
     print("random_subset_mean, Frobnicate: 4,000 × 4,000 samples, all right")
 '''
-# The charts are of stored results: drawing them again takes most of the time, and says nothing of a new recipe.
-PAGES = """
+PAGES = f"""
 import sys
 sys.path[:0] = ["docs", "benchmarks"]
 import pages
-from gpu_cookbook.render import svg
-svg.render = lambda draw, height, title, text: "<svg></svg>"
+{drawing_only("multiply")}
 pages.write()
 """
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cloning import drawing_only
 from conftest import git, invoked
 from scaling import keep, row
 from test_door import OBEYED, SEVERAL, dumped, mutants
@@ -720,17 +721,6 @@ def test_the_machines_that_are_stored_would_be_accepted(tmp_path, monkeypatch):
         assert [one for one in verifying.verify(store, each, "HEAD").findings if one.grave] == []
 
 
-# The charts of the other machines take most of the time to draw, and have nothing of this one.
-OWN_CHARTS = f"""
-from gpu_cookbook.render import svg
-
-def own(draw, height, title, text, render=svg.render):
-    return render(draw, height, title, text) if "{MACHINE}" in title else "<svg></svg>"
-
-svg.render = own
-"""
-
-
 @pytest.mark.slow
 def test_the_site_shows_a_machine_that_came_in_without_any_edit(tmp_path, monkeypatch):
     root = cloned(tmp_path / "clone")
@@ -748,7 +738,7 @@ def test_the_site_shows_a_machine_that_came_in_without_any_edit(tmp_path, monkey
     shutil.rmtree(root / "benchmarks/results/mine")
     shutil.copytree(made, root / "benchmarks/results" / MACHINE)
     with (root / "docs/conf.py").open("a") as file:
-        file.write(OWN_CHARTS)
+        file.write(drawing_only(MACHINE))
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", "built"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
