@@ -41,8 +41,7 @@ from gpu_cookbook.render.format import UNKNOWN, digits, seconds
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.store import commits, journal, transfers
-from gpu_cookbook.store.asv_files import MACHINE
+from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Bar, Step
 
@@ -589,14 +588,6 @@ def require_gpu() -> None:
         raise typer.Exit(1)
 
 
-def commit_here() -> str:
-    """The commit that a line belongs to; StoreError if there is none."""
-    head = commits.git(ROOT, "rev-parse", "HEAD")
-    if not head or commits.git(ROOT, "status", "--porcelain", "--", *CODE):
-        raise StoreError(f"A stored line belongs to a commit: commit your changes in {', '.join(CODE)} first.")
-    return head
-
-
 def main(
     save: Annotated[
         str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
@@ -606,10 +597,8 @@ def main(
     require_gpu()
     head = ""
     if save:
-        if not MACHINE.fullmatch(save):
-            fail(f"'{save}' is no name of a machine: use letters, digits, '_', '-' and '.', as in --save nvidia-h200.")
         try:
-            head = commit_here()
+            head = transfers.commit_here(save, ROOT, CODE)
         except StoreError as error:
             fail(str(error))
     print("small matrices", file=sys.stderr)
@@ -620,18 +609,8 @@ def main(
     out = console()
     out.print(text.terminal([table(steps)], out.width))
     if save:
-        line = {
-            "machine": save,
-            "device": machine.gpus()[0].name,
-            "driver": machine.nvidia().driver,
-            "processor": machine.processor(),
-            "versions": machine.versions(("cupy", "numpy", "torch")),
-            "date": time.strftime("%Y-%m-%d"),
-            "commit": head,
-            "elements": ELEMENTS,
-            "steps": [transfers.record(step) for step in steps.values()],
-        }
-        journal.append(FILE, line)
+        packages = ("cupy", "numpy", "torch")
+        journal.append(FILE, transfers.line(save, head, packages, ELEMENTS, steps.values()))
 
 
 if __name__ == "__main__":

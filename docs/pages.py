@@ -17,7 +17,17 @@ import stored
 from figures import recipe_place
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.render import beside, charts, history, html_page, scaling_charts, scaling_tables, tables, timelines
+from gpu_cookbook.render import (
+    beside,
+    charts,
+    history,
+    html_page,
+    launches,
+    scaling_charts,
+    scaling_tables,
+    tables,
+    timelines,
+)
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
 from gpu_cookbook.render.html_page import Site
@@ -83,6 +93,7 @@ def write():
     put("generated/scaling-charts.html", charts_html(panels, ""))
     put("generated/first.html", first_chart())
     write_transfers()
+    write_launches()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
     for folder in ("recipes", "machines", "history", "generated"):
         for path in (HERE / folder).rglob("*.*"):
@@ -333,10 +344,17 @@ def write_transfers():
         put(f"generated/transfers-{step}.md", by_machine(drawn or reasons))
 
 
-def by_machine(parts: dict[str, str]) -> str:
-    """HTML of one or several machines, in tabs; or that there is none."""
+def write_launches():
+    """What docs/launches.md includes: a chart of each machine, with its numbers."""
+    drawn = {name: launches.launches(kept) for name, kept in stored.launched().items()}
+    shown = {name: charts_html([chart], "") for name, chart in drawn.items() if chart}
+    put("generated/launches.md", by_machine(shown, "launches.py"))
+
+
+def by_machine(parts: dict[str, str], script: str = "transfers.py") -> str:
+    """HTML of one or several machines, in tabs; or that there is none, and which of the benchmarks makes it."""
     if not parts:
-        return "Not measured yet: `python benchmarks/transfers.py --save NAME` does so on a machine with a GPU.\n"
+        return f"Not measured yet: `python benchmarks/{script} --save NAME` does so on a machine with a GPU.\n"
     raw = {name: ["```{raw} html", text, "```"] for name, text in parts.items()}
     if len(raw) == 1:
         (lines,) = raw.values()

@@ -205,6 +205,14 @@ def transferred() -> dict[str, transfers.Kept]:
     return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
 
 
+@cache
+def launched() -> dict[str, transfers.Kept]:
+    """{machine: its newest run of benchmarks/launches.py}, GPU_MACHINE first."""
+    found, complaints = transfers.kept(store().folder, transfers.LAUNCHES)
+    complain(complaints)
+    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+
+
 @dataclass(frozen=True)
 class Moved:
     """A number of one run, and how it is written."""

@@ -78,6 +78,10 @@ KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in
 
 Size = int | tuple[int, ...]
 Key = tuple[str, str, Size, str]  # workload, technique, size and environment
+# Of a launch: what is timed, and with how many arguments. docs/launches.md says how.
+RESIDENT, ISSUED, PREPARED = "resident", "issued", "prepared"
+COUNTS = (1, 4, 16)
+
 T = TypeVar("T")
 
 

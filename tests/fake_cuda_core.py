@@ -16,9 +16,28 @@ class Stream:
     def __init__(self):
         self.queue = []
 
+    def create_graph_builder(self):
+        return GraphBuilder()
+
     def sync(self):
         while self.queue:
             self.queue.pop(0)()
+
+
+class GraphBuilder:
+    """A graph under construction, and then the graph: what was recorded, to be queued again and again."""
+
+    def begin_building(self):
+        self.queue = []
+        return self
+
+    def end_building(self):
+        self.recorded = self.queue
+        del self.queue  # nothing more is recorded
+        return self
+
+    def complete(self):
+        return SimpleNamespace(launch=lambda stream: stream.queue.extend(self.recorded))
 
 
 class Buffer:
@@ -118,8 +137,10 @@ def launch(stream, config, kernel, *arguments):
     assert 0 < config.grid < 2**31
     for argument, parameter in zip(arguments, parameters, strict=True):
         kind = np.uint64 if parameter.startswith("unsigned long long") else np.int64
-        assert type(argument) is (int if "*" in parameter else kind), f"{argument!r} for {parameter}"
-    stream.queue.append(lambda: KERNELS[name](config, *map(int, arguments)))
+        kinds = (int, Buffer) if "*" in parameter else (kind,)
+        assert type(argument) in kinds, f"{argument!r} for {parameter}"
+    given = [int(each.address if isinstance(each, Buffer) else each) for each in arguments]
+    stream.queue.append(lambda: KERNELS[name](config, *given))
 
 
 def at(address, count, dtype=np.float64):
@@ -160,7 +181,14 @@ def fill_normal(config, x, rows, columns, first_row, first_column, seed):
     at(x, rows * columns)[:] = (10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)).ravel()
 
 
+def add_one(config, *arrays):
+    assert (config.grid, config.block) == (1, 1)
+    for x in arrays:
+        at(x, 1, np.float32)[:] += 1
+
+
 KERNELS = {kernel.__name__: kernel for kernel in (multiply, increment, matmul, add_subset, mean, fill_normal)}
+KERNELS |= {f"add_{n}": add_one for n in (1, 4, 16)}
 
 
 def install():

@@ -468,10 +468,10 @@ sys.modules["transfers"] = transfers
 spec.loader.exec_module(transfers)
 transfers.ELEMENTS, transfers.ROUNDS, transfers.SMALL_CALLS, transfers.RECIPES = 3_000_000, 2, transfers.CALLS, {{}}
 transfers.warm_up = transfers.require_gpu = lambda: None
-transfers.commit_here = lambda: {commit!r}
-transfers.machine = SimpleNamespace(
-    gpus=lambda: [SimpleNamespace(name="A GPU that is made up")],
-    nvidia=lambda: SimpleNamespace(driver="1.2.3"),
+transfers.transfers.commit_here = lambda *_: {commit!r}
+gpus = [SimpleNamespace(name="A GPU that is made up")]
+transfers.transfers.machine = SimpleNamespace(
+    nvidia=lambda: SimpleNamespace(driver="1.2.3", gpus=gpus),
     processor=lambda: "A processor",
     versions=lambda packages: "Python",
 )

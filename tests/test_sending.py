@@ -248,7 +248,7 @@ def test_a_folder_of_somebody_else_is_not_replaced(clone, folder):
     assert (folder / "thesis.tex").exists()
 
 
-def test_rows_of_scale_limits_and_transfers_go_along_and_are_shown_from_there(clone, folder):
+def test_rows_of_scale_limits_transfers_and_launches_go_along_and_are_shown_from_there(clone, folder):
     results = clone / "benchmarks/results"
     keep(results, "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
     keep(results, "other", [row(workers=3)], git(clone, "rev-parse", "HEAD"))
@@ -257,36 +257,42 @@ def test_rows_of_scale_limits_and_transfers_go_along_and_are_shown_from_there(cl
     steps = [{"step": "pageable", "time_s": 0.3, "q1_s": 0.29, "q3_s": 0.31, "samples": 15}]
     moved = limits | {"processor": "p", "versions": "Python 3.12.3", "elements": 2**28, "steps": steps}
     del moved["rows"]
-    (results / transfers.FILE).write_text("".join(json.dumps(moved | {"machine": m}) + "\n" for m in ("mine", "o")))
+    launched = moved | {"elements": 1, "steps": [steps[0] | {"step": "cupy_4_resident"}]}
+    for file, each in ((transfers.FILE, moved), (transfers.LAUNCHES, launched)):
+        (results / file).write_text("".join(json.dumps(each | {"machine": m}) + "\n" for m in ("mine", "o")))
     made = prepare(clone)
     assert errors(made) == []
     assert [line["machine"] for _, line in door.read_lines(made / "limits.jsonl", "limits")[0]] == [MACHINE]
     (results / scaling.FILE).unlink()
     (results / transfers.FILE).unlink()
+    (results / transfers.LAUNCHES).unlink()
     shutil.copytree(made, results / MACHINE)
     rows, complaints = scaling.kept_of(results, MACHINE)
     assert {each.workers for each in rows} == {1, 2} and complaints == []
     assert {each.origin.contributor for each in rows} == {"Ada"}
     runs_of, complaints = transfers.kept(results)
     assert runs_of[MACHINE].seconds("pageable") == 0.3 and complaints == []
+    runs_of, complaints = transfers.kept(results, transfers.LAUNCHES)
+    assert runs_of[MACHINE].seconds("cupy_4_resident") == 0.3 and complaints == []
 
 
+@pytest.mark.parametrize("file", [transfers.FILE, transfers.LAUNCHES])
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"machine": "another"}, "transfers.jsonl, line 1: belongs to another, not to"),
-        ({"elements": 0}, "transfers.jsonl, line 1: ['elements']"),
-        ({"commit": "1" * 40}, "transfers.jsonl, line 1: belongs to a commit that this repository does not have"),
-        ({"processor": "at /home/ada/cpu"}, "transfers.jsonl, line 1: has "),
+        ({"machine": "another"}, "belongs to another, not to"),
+        ({"elements": 0}, "['elements']"),
+        ({"commit": "1" * 40}, "belongs to a commit that this repository does not have"),
+        ({"processor": "at /home/ada/cpu"}, "has "),
     ],
 )
-def test_a_line_of_transfers_that_cannot_be_used_is_an_error(change, words, clone, folder):
+def test_a_line_of_transfers_or_launches_that_cannot_be_used_is_an_error(file, change, words, clone, folder):
     line = {"machine": MACHINE, "device": "d", "driver": "1", "date": "2026-11-21", "processor": "p", "elements": 1}
     line |= {"versions": "Python", "commit": git(clone, "rev-parse", "HEAD"), "steps": [{"step": "x", "reason": "y"}]}
-    (folder / transfers.FILE).write_text(json.dumps(line) + "\n")
+    (folder / file).write_text(json.dumps(line) + "\n")
     assert errors(folder) == []
-    (folder / transfers.FILE).write_text(json.dumps(line | change) + "\n")
-    assert any(each.startswith(words) for each in errors(folder)), errors(folder)
+    (folder / file).write_text(json.dumps(line | change) + "\n")
+    assert any(each.startswith(f"{file}, line 1: {words}") for each in errors(folder)), errors(folder)
 
 
 def test_lines_that_are_in_both_places_count_once(clone, folder):
@@ -556,7 +562,11 @@ def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, 
 
 
 @pytest.mark.parametrize(
-    "name", ["machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "transfers.jsonl", "12345678-x.json"]
+    "name",
+    [
+        *("machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "transfers.jsonl", "launches.jsonl"),
+        "12345678-x.json",
+    ],
 )
 def test_any_content_of_any_file_is_an_error_in_words(folder, name):
     store = asv_files.Store()

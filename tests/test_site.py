@@ -45,6 +45,7 @@ KINDS = (  # a page of each kind
     "measure.html",
     "moving.html",
     "transfers.html",
+    "launches.html",
     "command.html",
     "api.html",
 )
@@ -156,7 +157,8 @@ def test_every_recipe_is_there_as_a_script_and_as_a_notebook(site):
 
 def test_no_figure_of_a_page_is_typed():
     """Times and ratios of the pages come from roles; those of scale-out are of runs that are told there."""
-    for path in (DOCS / name for name in ("index.md", "which.md", "scaling.md", "compare.md", "transfers.md")):
+    names = ("index.md", "which.md", "scaling.md", "compare.md", "transfers.md", "launches.md")
+    for path in (DOCS / name for name in names):
         text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert not re.findall(r"\d\s?(?:ms|µs|s|×(?! \d)|GB/s)(?=[\s.,:;)]|$)", text), path.name
 

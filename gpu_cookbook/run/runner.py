@@ -19,7 +19,7 @@ import msgspec
 import psutil
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Probe, Result, Size, Status
+from gpu_cookbook.results import Probe, Result, Size, Status, Timing
 from gpu_cookbook.run import family, rules
 from gpu_cookbook.scaling import Answer, Cost, Started
 
@@ -42,6 +42,7 @@ MESSAGES: dict[str, Any] = {
     "manners": str,
     "imported": str,
     "behind": dict[str, tuple[int, int]],
+    "launch": tuple[int, str, Timing | str],  # arguments, what was timed, and the time or why there is none
     "ending": str,
     "done": bool,
 }

@@ -1,13 +1,13 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; scale with
-``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; or join with ``framework`` and
-``address``.
+``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
+``address``; or launch with ``path`` and ``zeros``.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
 {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
-join {"imported": framework} and {"behind": {…}}; {"ending": reason} if something other than a result failed;
-{"done": true} at the end.
+join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} for each time; {"ending": reason} if
+something other than a result failed; {"done": true} at the end.
 """
 
 import time
@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import distribution, engines, load, manners, measure, memory
+from gpu_cookbook.run import distribution, engines, launches, load, manners, measure, memory
 from gpu_cookbook.run.check import Expected, check_call, check_often, check_refusals, check_size, reason, steps
 from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
@@ -264,6 +264,16 @@ def join(job: dict[str, Any], say: Say) -> None:
         say(behind={kind: (engines.places(framework, kind), engines.held(framework, kind)) for kind in ("CPU", "GPU")})
 
 
+def launch(job: Mapping[str, Any], say: Say) -> None:
+    """Times the launches of a script of docs/launches, on arrays that its function of the name ``zeros`` makes."""
+    script = catalogue.read(Path(job["path"]))
+    module = Loader(script).execute()
+    zeros = getattr(module, job["zeros"])
+    say(device=launches.device_of(script, zeros(1)[0]))
+    for count, what, outcome in launches.outcomes(module, zeros):
+        say(launch=(count, what, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
+
+
 def by_value(*modules: ModuleType) -> None:
     """Makes pickle send the functions and classes of these modules as code, as it does for those of a script, so that
     the workers do not need this package."""
@@ -292,6 +302,8 @@ def main() -> None:
                 join(job, say)
             elif job["action"] == "check":
                 check(job, say)
+            elif job["action"] == "launch":
+                launch(job, say)
             else:
                 compare(job, say)
         except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device

@@ -26,7 +26,10 @@ from gpu_cookbook.words import plain
 
 LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
-SHARED = {scaling.FILE: scaling.KIND, LIMITS: "limits", transfers.FILE: transfers.KIND}  # with lines of all machines
+SHARED = {  # with lines of all machines
+    **{scaling.FILE: scaling.KIND, LIMITS: "limits"},
+    **{transfers.FILE: transfers.KIND, transfers.LAUNCHES: transfers.KIND},
+}
 LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory and system, from asv",
@@ -34,6 +37,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     scaling.FILE: "what gpu-cookbook scale measured",
     LIMITS: "how near the tuned recipes come to their targets",
     transfers.FILE: "the ways from host to host",
+    transfers.LAUNCHES: "what a launch takes in each framework",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }
 

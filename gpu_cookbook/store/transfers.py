@@ -1,17 +1,22 @@
-"""Lines of ``python benchmarks/transfers.py --save``: one line of benchmarks/results/transfers.jsonl per run. Those
-that came in from others are in a file of the same name in their machine's folder."""
+"""Lines of ``python benchmarks/transfers.py --save`` and ``python benchmarks/launches.py --save``: one line of
+transfers.jsonl or launches.jsonl in benchmarks/results per run. Those that came in from others are in a file of the
+same name in their machine's folder."""
 
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Timing
 from gpu_cookbook.store import commits, door
+from gpu_cookbook.store.asv_files import MACHINE
+from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.words import plain
 
-FILE, KIND = "transfers.jsonl", "transfers"
+FILE, LAUNCHES, KIND = "transfers.jsonl", "launches.jsonl", "transfers"
 RECIPES = {  # the steps of a recipe: its workload and technique
     "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
     "recipe": ("multiply", "cupy_transfer_tuned"),
@@ -27,12 +32,17 @@ SCRIPTS = {  # of docs/transfers, of the steps whose names differ
     "gpu_to_gpu_through_host": "between_gpus",
 }
 
+LAUNCH = re.compile(r"(?P<script>\w+?)(_on_\w+)?_[0-9]+_[a-z]+")  # of a launch: "numba_on_cupy_4_resident"
+# Of the scripts in docs/launches that launch a kernel in C: the file that it is in.
+KERNELS = {"cuda_core": "add_one.cu", "cupy": "add_one.cu", "pycuda": "add_one.cu", "pyopencl": "add_one.cl"}
+
 Bar = tuple[str, float, float]  # what was busy, from when, and for how long, in µs
 
 
 @dataclass(frozen=True)
 class Step:
-    """One way from host arrays to a host array, or one copy. ``time`` is None if it was not measured, for a ``reason``.
+    """One way from host arrays to a host array, one copy, or one launch. ``time`` is None if it was not measured, for
+    a ``reason``.
 
     ``bars`` are those of one call, which took ``traced`` seconds under the profiler; gaps of up to ``closed`` µs are
     not in them. ``busy``: for how many µs at least one of the same kind was busy, with those gaps."""
@@ -75,13 +85,43 @@ def record(step: Step) -> dict[str, Any]:
     return data | (traced if step.bars else {})
 
 
-def kept(folder: Path) -> tuple[dict[str, Kept], list[str]]:
-    """{machine: its last line} in FILE and in those of the machines, and what is wrong with each line that cannot be
-    used. Of a machine that is in both, the newest counts."""
+def commit_here(save: str, root: Path, code: Sequence[str]) -> str:
+    """The commit that a line for a machine of this name belongs to; StoreError if there is none, or no such name.
+    ``code``: what the line depends on."""
+    if not MACHINE.fullmatch(save):
+        raise StoreError(
+            f"'{save}' is no name of a machine: use letters, digits, '_', '-' and '.', as in --save nvidia-h200."
+        )
+    head = commits.git(root, "rev-parse", "HEAD")
+    if not head or commits.git(root, "status", "--porcelain", "--", *code):
+        raise StoreError(f"A stored line belongs to a commit: commit your changes in {', '.join(code)} first.")
+    return head
+
+
+def line(save: str, commit: str, packages: Sequence[str], elements: int, steps: Iterable[Step]) -> dict[str, Any]:
+    """What this machine has measured, as plain data. ``elements``: of each array."""
+    nvidia = machine.nvidia()
+    on_gpu = nvidia if nvidia and nvidia.gpus else None
+    return {
+        "machine": save,
+        "device": on_gpu.gpus[0].name if on_gpu else machine.processor(),
+        "driver": on_gpu.driver if on_gpu else "",
+        "processor": machine.processor(),
+        "versions": machine.versions(tuple(packages)),
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit,
+        "elements": elements,
+        "steps": [record(step) for step in steps],
+    }
+
+
+def kept(folder: Path, file: str = FILE) -> tuple[dict[str, Kept], list[str]]:
+    """{machine: its last line} in this file and in those of the machines, and what is wrong with each line that cannot
+    be used. Of a machine that is in both, the newest counts."""
     found: dict[str, Kept] = {}
     complaints = []
-    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
-    for path, machine_name in (places | {folder / FILE: None}).items():
+    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{file}"))}
+    for path, machine_name in (places | {folder / file: None}).items():
         runs, faults = kept_in(path, folder.parents[1], machine_name)
         complaints += faults
         for run in runs:
@@ -134,5 +174,8 @@ def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
 
 def sources(name: str) -> set[str]:
     """The files whose code a step runs, as git names them."""
+    if launch := LAUNCH.fullmatch(name):
+        files = [f"with_{launch['script']}.py", *filter(None, [KERNELS.get(launch["script"])])]
+        return {f"docs/launches/{file}" for file in files}
     recipe = catalogue.find(*RECIPES[name]) if name in RECIPES else None
     return commits.sources(recipe) if recipe else {f"docs/transfers/{SCRIPTS.get(name, name)}.py"}

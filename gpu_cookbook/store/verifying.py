@@ -585,11 +585,12 @@ def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
 
 
 def _transfers(store: Store, folder: Path, base: str) -> Iterator[Finding]:
-    kept, complaints = transfers.kept_in(folder / transfers.FILE, store.root, folder.name)
-    for complaint in complaints:
-        yield _complaint(folder, complaint)
-    for run in kept:
-        yield from _commit(store, base, run.origin.commit, transfers.FILE)
+    for file in (transfers.FILE, transfers.LAUNCHES):
+        kept, complaints = transfers.kept_in(folder / file, store.root, folder.name)
+        for complaint in complaints:
+            yield _complaint(folder, complaint)
+        for run in kept:
+            yield from _commit(store, base, run.origin.commit, file)
 
 
 # ---- Machines that are alike.

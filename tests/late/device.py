@@ -276,7 +276,7 @@ def value(x):
     return x.a if isinstance(x, OnDevice) else x
 
 
-# ---- The kernels of kernels/*.cu, in NumPy: whole grids.
+# ---- The kernels of kernels/*.cu and of docs/launches/add_one.cu, in NumPy: whole grids.
 
 
 def _subset(first_row, first_column, x, rows, columns):
@@ -309,12 +309,18 @@ def mean(grid, partial, blocks, n, result, plus):
     _floats(result, 1, np.float64)[0] = _floats(partial, blocks, np.float64).sum() / n + plus
 
 
+def add_one(grid, *arrays):
+    for x in arrays:
+        _floats(x, 1)[0] += 1
+
+
 def kernel(source, name):
     """The function of this name of a kernel's source."""
     if name == "mean":
         plus = "sum / n + 1" in source
         return lambda *arguments: mean(*arguments, plus)
     own = {"multiply": multiply, "increment": increment, "add_subset": add_subset, "empty": lambda grid: None}
+    own |= {f"add_{n}": add_one for n in (1, 4, 16)}
     return (own | matmul.KERNELS)[name]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from device import (
     MULTIPROCESSORS,
     Event,
+    Graph,
     OnDevice,
     Stream,
     current_stream,
@@ -57,6 +58,19 @@ class CupyStream(Stream):
 
     def wait_event(self, event):
         event.wait(self)
+
+    def begin_capture(self):
+        self.record_into(CupyGraph())
+
+    def end_capture(self):
+        graph = self.recording
+        self.record_into(None)
+        return graph
+
+
+class CupyGraph(Graph):
+    def launch(self, stream=None):
+        self.replay(stream or current_stream())
 
 
 class ndarray(OnDevice):

@@ -124,6 +124,9 @@ class Function:
     def __init__(self, source, name):
         self.run = kernel(source, name)
 
+    def __call__(self, *arrays, grid=(1, 1), block):
+        launch(legacy, self.run, grid[0], [(x.gpudata, True) for x in arrays])
+
     def prepare(self, kinds):
         self.kinds = kinds
         return self

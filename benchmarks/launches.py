@@ -1,0 +1,91 @@
+"""What a launch takes in each framework, with 1, 4 and 16 arguments: ``python benchmarks/launches.py``.
+
+Each script of docs/launches runs in a process of its own with a time limit. docs/launches.md says what is measured;
+gpu_cookbook/run/launches.py does it, and checks that each launch has added one to each array. Without an NVIDIA GPU,
+it takes the times of what runs on the CPU.
+
+``--save NAME`` appends a line for a machine of that name to results/launches.jsonl.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.cli import console, fail
+from gpu_cookbook.render import launches as shown
+from gpu_cookbook.render import text
+from gpu_cookbook.results import Timing
+from gpu_cookbook.run import runner
+from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.transfers import Step
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "docs" / "launches"
+FILE = ROOT / "benchmarks" / "results" / transfers.LAUNCHES
+CODE = ("benchmarks/launches.py", "docs/launches", "gpu_cookbook")  # what a line depends on
+LIMIT = 120  # seconds without a message: until the first one, a process imports, compiles and opens the device
+WAYS = {  # the script, and its function that makes the arrays
+    "cuda_core": ("cuda_core", "zeros"),
+    "cupy": ("cupy", "zeros"),
+    "jax": ("jax", "zeros"),
+    "numba": ("numba", "zeros"),
+    "numba_on_cupy": ("numba", "zeros_of_cupy"),
+    "numba_on_torch": ("numba", "zeros_of_torch"),
+    "pycuda": ("pycuda", "zeros"),
+    "pyopencl": ("pyopencl", "zeros"),
+    "triton": ("triton", "zeros"),
+}
+
+
+def measured(name: str) -> Iterator[Step]:
+    """Every time of one framework, or a Step of its name that says why there is none."""
+    script, zeros = WAYS[name]
+    recipe = catalogue.read(SCRIPTS / f"with_{script}.py")
+    if obstacle := machine.obstacle(recipe):
+        yield Step(name, reason=obstacle)
+        return
+    with runner.Process({"action": "launch", "path": str(recipe.path), "zeros": zeros}) as process:
+        for message in process.messages(LIMIT, LIMIT):
+            match message:
+                case {"device": device} if machine.gpus() and not machine.is_gpu(device):
+                    yield Step(name, reason=f"it runs on {device}, not on the GPU")
+                    return
+                case {"launch": (count, what, outcome)}:
+                    step = f"{name}_{count}_{what}"
+                    yield Step(step, outcome) if isinstance(outcome, Timing) else Step(step, reason=outcome)
+                case {"ending": reason}:
+                    yield Step(name, reason=reason)
+
+
+def main(
+    save: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
+    ] = None,
+):
+    """Measure what a launch takes in each framework."""
+    head = ""
+    if save:
+        try:
+            head = transfers.commit_here(save, ROOT, CODE)
+        except StoreError as error:
+            fail(str(error))
+    steps: list[Step] = []
+    for name in WAYS:
+        print(name, file=sys.stderr)
+        steps += measured(name)
+    out = console()
+    title = "What a launch takes, by number of arguments"
+    out.print(text.terminal([shown.table({step.name: step for step in steps}, title)], out.width))
+    if save:
+        scripts = [catalogue.read(path) for path in sorted(SCRIPTS.glob("with_*.py"))]
+        packages = {package for script in scripts for package in script.packages}
+        journal.append(FILE, transfers.line(save, head, sorted(packages), 1, steps))
+
+
+if __name__ == "__main__":
+    typer.run(main)
