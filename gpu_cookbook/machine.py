@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
 # What Install lines name that has no version for CUDA 11 with which the recipes run.
-NOT_FOR_CUDA_11 = ("dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu")
+NOT_FOR_CUDA_11 = ("cuda-pathfinder", "dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu")
 GONE = "not installed, and no longer published for CUDA 11"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"

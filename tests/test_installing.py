@@ -185,5 +185,6 @@ def test_cuda_11_has_its_last_versions():
     assert core == 'pip install "cuda-core[cu11]==0.3.*"'
     (asked,) = catalogue.requirements(core)
     assert any(installs(requirement, asked) for requirement in extra("cuda11"))
-    for name in ('"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"', '"jax[cuda13]"'):
+    none = '"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"', '"jax[cuda13]"', "pycuda cuda-pathfinder"
+    for name in none:
         assert machine.for_cuda(f"pip install {name}", 11) == ""
