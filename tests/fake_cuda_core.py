@@ -5,16 +5,31 @@ import ctypes
 import math
 import re
 import sys
+from collections import deque
+from functools import partial
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from gpu_cookbook.recipes.random_subset_mean import philox
+import gpu_cookbook.kernels
+from gpu_cookbook.recipes.random_subset_mean import philox, samples
+
+LAUNCHES = Path(__file__).parents[1] / "docs" / "launches"
+MULTIPROCESSORS = 132  # an H200's
+BEFORE = 90  # each byte of memory that was used before
+streams = []
+known = WeakValueDictionary()  # address -> an array of NumPy, which is memory of the device
+freed = deque(maxlen=16)  # memory that was freed last: who still has its address finds BEFORE there
 
 
 class Stream:
+    handle = property(id)
+
     def __init__(self):
         self.queue = []
+        streams.append(self)
 
     def create_graph_builder(self):
         return GraphBuilder()
@@ -24,8 +39,15 @@ class Stream:
             self.queue.pop(0)()
 
 
+legacy = Stream()  # the default stream, for which nobody waits here
+
+
+def submit(stream, run, *arrays):
+    stream.queue.append(run)
+
+
 class GraphBuilder:
-    """A graph under construction, and then the graph: what was recorded, to be queued again and again."""
+    """A graph under construction, into which is recorded what is launched. It has addresses, and keeps no memory."""
 
     def begin_building(self):
         self.queue = []
@@ -37,7 +59,15 @@ class GraphBuilder:
         return self
 
     def complete(self):
-        return SimpleNamespace(launch=lambda stream: stream.queue.extend(self.recorded))
+        return Graph(self.recorded)
+
+
+class Graph:
+    def __init__(self, recorded):
+        self.recorded = recorded
+
+    def launch(self, stream):
+        stream.queue.extend(self.recorded)
 
 
 class Buffer:
@@ -49,11 +79,17 @@ class Buffer:
 
     def __del__(self):
         if self.stream is not None:
-            self.stream.queue.append(lambda owner=self.owner: None)
+            self.stream.queue.append(partial(self.free, self.owner))
+
+    @staticmethod
+    def free(memory):
+        memory.fill(BEFORE)
+        freed.append(memory)
 
     @classmethod
     def new(cls, size):
-        memory = np.full(size, 90, np.int8)  # what was there before
+        memory = np.full(size, BEFORE, np.int8)
+        known[memory.ctypes.data] = memory
         return cls(memory.ctypes.data, size, memory)
 
     @classmethod
@@ -93,6 +129,7 @@ class StridedMemoryView:
         """Of another library's array, which NumPy's stands for: it always has strides, except without an axis."""
         self = cls()
         self.exporting_obj, self.ptr, self.shape, self.dtype = array, array.ctypes.data, array.shape, array.dtype
+        known[self.ptr] = array
         self.size, self.strides = array.size, tuple(step // array.itemsize for step in array.strides) or None
         self.readonly = not array.flags.writeable
         return self
@@ -105,12 +142,17 @@ class StridedMemoryView:
 
 
 class Device:
+    properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
+
     def set_current(self):
         pass
 
     def create_stream(self, *, options):
         assert options.nonblocking is False, "the clock that measures it would not wait for it"
         return Stream()
+
+    def create_graph_builder(self):
+        return GraphBuilder()
 
     def allocate(self, size, *, stream):
         buffer = Buffer.new(size)
@@ -128,49 +170,83 @@ class Program:
         return self
 
     def get_kernel(self, name):
-        parameters = re.search(rf"__global__ void {name}\(([^)]*)\)", self.code)[1].split(",")
-        return name, [" ".join(each.split()) for each in parameters]
+        kernels = Path(next(iter(gpu_cookbook.kernels.__path__)))
+        (run,) = (run for file, run in KERNELS[name].items() if (kernels / file).read_text() in self.code)
+        parameters = re.search(rf"__global__ void[^;{{]*?\b{name}\(([^)]*)\)", self.code)[1].split(",")
+        return run, [" ".join(each.split()) for each in parameters]
 
 
-def launch(stream, config, kernel, *arguments):
-    name, parameters = kernel
+TYPES = {"int": np.int32, "long long": np.int64, "unsigned long long": np.uint64}  # of a kernel's parameters
+
+
+def launch(where, config, kernel, *arguments):
+    """``where``: a stream, or the builder of a graph."""
+    run, parameters = kernel
     assert 0 < config.grid < 2**31
     for argument, parameter in zip(arguments, parameters, strict=True):
-        kind = np.uint64 if parameter.startswith("unsigned long long") else np.int64
-        kinds = (int, Buffer) if "*" in parameter else (kind,)
+        kinds = (int, Buffer) if "*" in parameter else (TYPES[parameter.rpartition(" ")[0]],)
         assert type(argument) in kinds, f"{argument!r} for {parameter}"
     given = [int(each.address if isinstance(each, Buffer) else each) for each in arguments]
-    stream.queue.append(lambda: KERNELS[name](config, *given))
+    where.queue.append(partial(run, config, *given))
 
 
-def at(address, count, dtype=np.float64):
-    return np.frombuffer((ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address), dtype)
+def at(address, size=None):
+    """So many bytes from this address on, or all up to the end of that memory."""
+    for first, memory in list(known.items()):
+        left = first + memory.nbytes - address
+        if first <= address and (size or 0) <= left:
+            return np.frombuffer((ctypes.c_char * (left if size is None else size)).from_address(address), np.uint8)
+    raise RuntimeError(f"an illegal memory access: {size} bytes at {address}")
 
 
-def multiply(config, a, b, c, n):
-    assert config.grid * config.block >= n
-    at(c, n, np.float32)[:] = at(a, n, np.float32) * at(b, n, np.float32)
+def floats(address, *shape):
+    return at(address, 4 * math.prod(shape)).view(np.float32).reshape(shape)
 
 
-def increment(config, a, n):
-    assert config.grid * config.block >= n
-    at(a, n, np.float32)[:] += 1
+def doubles(address, *shape):
+    return at(address, 8 * math.prod(shape)).view(np.float64).reshape(shape)
 
 
-def matmul(config, a, b, c, m, k, n):
-    assert (config.grid, config.block) == (-(-m // 16) * -(-n // 16), (16, 16))
-    left, right = at(a, m * k, np.float32).reshape(m, k), at(b, k * n, np.float32).reshape(k, n)
-    at(c, m * n, np.float32)[:] = (left.astype(np.float64) @ right).ravel()
+# ---- The kernels of kernels/*.cu and of docs/launches/add_one.cu, in NumPy: whole grids.
 
 
-def add_subset(config, x, rows, columns, first_row, first_column, partial):
-    subset = at(x, rows * columns).reshape(rows, columns)[first_row::2, first_column::2] + 1
+def multiply(each, config, a, b, c, n):
+    """``each``: elements per thread, here and in the next one."""
+    assert each * config.grid * config.block >= n
+    floats(c, n)[:] = floats(a, n) * floats(b, n)
+
+
+def increment(each, config, a, n):
+    assert each * config.grid * config.block >= n
+    floats(a, n)[:] += 1
+
+
+def matmul(rows, columns, block, most_k, config, a, b, c, m, k, n):
+    """``rows``, ``columns``: of the tile of one block of threads."""
+    assert (config.grid, config.block) == (-(-m // rows) * -(-n // columns), block) and k <= most_k
+    floats(c, m, n)[:] = floats(a, m, k).astype(np.float64) @ floats(b, k, n)
+
+
+def add_to_partial(config, x, rows, columns, first_row, first_column, partial):
+    subset = doubles(x, rows, columns)[first_row::2, first_column::2] + 1
     for block in range(min(config.grid, len(subset))):
-        at(partial, config.grid)[block] += subset[block :: config.grid].sum()
+        doubles(partial, config.grid)[block] += subset[block :: config.grid].sum()
 
 
-def mean(config, partial, blocks, n, result):
-    at(result, 1)[0] = at(partial, blocks).sum() / np.float64(n)
+def sums_of(subset, config, partial):
+    doubles(partial, config.grid)[:] = [subset[block :: config.grid].sum() for block in range(config.grid)]
+
+
+def add_subset(config, x, rows, columns, partial):
+    sums_of(doubles(x, rows, columns)[::2, ::2], config, partial)
+
+
+def add_samples(config, first, end, columns, seed, partial):
+    sums_of(samples(end, columns, seed)[first::2, ::2] - 10, config, partial)
+
+
+def mean(plus, config, partial, blocks, n, result):
+    doubles(result)[()] = plus + doubles(partial, blocks).sum() / np.float64(n)
 
 
 def fill_normal(config, x, rows, columns, first_row, first_column, seed):
@@ -178,17 +254,35 @@ def fill_normal(config, x, rows, columns, first_row, first_column, seed):
     column = np.arange(first_column, first_column + columns, dtype=np.uint64)
     words = philox((column % 2**32, column >> 32, row % 2**32, row >> 32), (seed % 2**32, seed >> 32))
     u, v = (((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2))
-    at(x, rows * columns)[:] = (10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)).ravel()
+    doubles(x, rows, columns)[:] = 10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)
 
 
 def add_one(config, *arrays):
     assert (config.grid, config.block) == (1, 1)
     for x in arrays:
-        at(x, 1, np.float32)[:] += 1
+        floats(x, 1)[:] += 1
 
 
-KERNELS = {kernel.__name__: kernel for kernel in (multiply, increment, matmul, add_subset, mean, fill_normal)}
-KERNELS |= {f"add_{n}": add_one for n in (1, 4, 16)}
+KERNELS = {  # by name, and by the file in which it is
+    "multiply": {"multiply.cu": partial(multiply, 1), "multiply_tuned.cu": partial(multiply, 4)},
+    "increment": {"increment.cu": partial(increment, 1), "increment_tuned.cu": partial(increment, 4)},
+    "matmul": {
+        "matmul.cu": partial(matmul, 16, 16, (16, 16), math.inf),
+        "matmul_tuned.cu": partial(matmul, 20, 16, 224, 256),
+    },
+    "add_subset": {
+        "subset_mean.cu": add_to_partial,
+        "subset_mean_tuned.cu": add_subset,
+        "random_subset_mean_tuned.cu": add_samples,
+    },
+    "mean": {
+        "subset_mean.cu": partial(mean, 0),
+        "subset_mean_tuned.cu": partial(mean, 1),
+        "random_subset_mean_tuned.cu": partial(mean, 11),
+    },
+    "fill_normal": {"fill_normal.cu": fill_normal},
+    **{f"add_{n}": {LAUNCHES / "add_one.cu": add_one} for n in (1, 4, 16)},
+}
 
 
 def install():

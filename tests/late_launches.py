@@ -36,7 +36,7 @@ if recipe.framework == "Numba":  # which takes arrays of the others
 
 def held(x):
     """What an array holds at this moment, whether or not more is to come."""
-    return x.a[0] if isinstance(x, OnDevice) else fake_cuda_core.at(x.address, 1, np.float32)[0]
+    return x.a[0] if isinstance(x, OnDevice) else fake_cuda_core.floats(x.address, 1)[0]
 
 
 runpy.run_path(path, run_name="__main__")

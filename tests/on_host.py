@@ -14,11 +14,15 @@ from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution, memory
-from gpu_cookbook.run.check import check_refusals, check_size, repeats, steps, takes_out
+from gpu_cookbook.run.check import Expected, check_refusals, check_size, repeats, steps, takes_out
 from gpu_cookbook.run.device import Host
 from gpu_cookbook.run.precision import inexact, workload_for
 from gpu_cookbook.run.transfers import check_transfers
 from gpu_cookbook.run.worker import Loader
+
+sys.path.insert(0, str(Path(__file__).with_name("late")))
+
+import fake_cublas  # noqa: E402
 
 
 class Stage:
@@ -99,8 +103,18 @@ def fault_of_view(module, workload, shapes, place, layout):
     return fault
 
 
+def fault_of_prepared(module, workload, size):
+    """What is wrong with what prepared() returns if nobody else has the arrays that it was given, or None."""
+    expected = Expected(workload, workload.inputs(size))
+    replay = module.prepared(*module.upload(*expected.inputs))
+    result = replay()
+    module.wait(result)
+    return expected.disagreement(module.download(result))
+
+
 memory._stage = Stage
 fake_cuda_core.install()
+fake_cublas.install(fake_cuda_core, fake_cuda_core.legacy)
 warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = workload_for(recipe)
@@ -111,6 +125,8 @@ vars(workload).pop("MANY_PIECES", None)
 for size in workload.EDGE_SIZES:
     fault = check_size(module, workload, size, Late()) or inexact(module, workload, size)
     fault = fault or check_transfers(module, workload, size, Late())
+    if hasattr(module, "prepared"):
+        fault = fault or fault_of_prepared(module, workload, size)
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
 DTYPE = np.float64 if recipe.workload == "subset_mean" else np.float32
@@ -119,6 +135,13 @@ for shapes in FITTING.get(recipe.workload, ()):
         for layout in LAYOUTS:
             fault = fault_of_view(module, workload, shapes, place, layout)
             assert not fault, f"{layout}, {shapes}, array {place}: {fault}"
+if recipe.workload == "matmul" and recipe.lane == "tuned":
+    import test_matmul_tuned
+
+    test_matmul_tuned.test_right_around_the_edges_of_tiles(recipe)
+    test_matmul_tuned.test_prepared_multiplies_what_its_arrays_hold(recipe)
+    test_matmul_tuned.test_prepared_writes_into_out(recipe)
+    test_matmul_tuned.test_prepared_refuses_what_matmul_refuses(recipe)
 if "mean" not in recipe.workload:
     buffer = fake_cuda_core.Buffer.new(99)
     first = fake_cuda_core.StridedMemoryView.from_buffer(buffer, (2, 3), dtype=np.dtype(DTYPE))

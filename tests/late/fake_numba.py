@@ -167,4 +167,4 @@ def install():
         current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),
     )
     sys.modules |= {"numba": numba, "numba.cuda": cuda, "numba.cuda.cudadrv.driver": low_level}
-    fake_cublas.install()
+    fake_cublas.install(device, legacy)

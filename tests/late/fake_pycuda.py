@@ -168,4 +168,4 @@ def install():
         if "." in name:
             setattr(modules["pycuda"], name.partition(".")[2], module)
     sys.modules |= modules
-    fake_cublas.install()
+    fake_cublas.install(device, legacy)
