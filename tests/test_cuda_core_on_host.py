@@ -29,7 +29,7 @@ def test_right_on_the_host(recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("workload", "old", "new", "fault"),
+    ("name", "old", "new", "fault"),
     [
         ("multiply", "def wait(c):\n    stream.sync()", "def wait(c):\n    pass", "elements are wrong"),
         ("multiply", "np.int64(a.size))", "a.size)", "for long long n"),
@@ -52,10 +52,26 @@ def test_right_on_the_host(recipe):
         ("multiply", "if out.readonly", "if a.readonly", "takes an out that is not read-only"),
         ("matmul", "if out.readonly", "if False", "whole, ((6, 4), (4, 5)), array 2: no ValueError"),
         ("subset_mean", "    partial.exporting_obj.fill(0, stream=stream)\n", "", "instead of"),
+        ("multiply tuned", "np.int64(a.size))", "np.int32(a.size))", "for long long n"),
+        ("multiply tuned", "(4 * THREADS)", "(8 * THREADS)", "assert each * config.grid * config.block >= n"),
+        ("multiply tuned", "replay(kept=(a, b)):", "replay():", "elements are wrong"),
+        ("multiply tuned", ".end_building()", "", "no attribute 'recorded'"),
+        ("increment tuned", "launch_in(builder, a)", "launch_in(stream, a)", "prepared: call 2: "),
+        ("matmul tuned", "map(np.int32, ", "map(np.int64, ", "for int m"),
+        ("matmul tuned", "replay(kept=(a, b)):", "replay():", "elements are wrong"),
+        ("matmul tuned", "(k == 0 or (k", "(0 < k and (k", "cuBLAS could not multiply"),
+        ("matmul tuned", "each in (b, a, out)", "each in (a, b, out)", "cannot reshape array of size 135267"),
+        ("matmul tuned", "byref(one), x, n, y, k", "byref(one), x, k, y, n", "cuBLAS could not multiply"),
+        ("matmul tuned", " or library.cublasSetStream_v2(handle, its_stream)", "", "elements are wrong"),
+        ("matmul tuned", "20, 16, 256, 224", "20, 16, 512, 224", "k <= most_k"),
+        ("subset_mean tuned", "LaunchConfig(grid=blocks,", "LaunchConfig(grid=BLOCKS,", "an illegal memory access"),
+        ("random_subset_mean tuned", "np.uint64(seed)", "np.int64(seed)", "for unsigned long long seed"),
+        ("random_subset_mean tuned", "np.int64(columns), ", "np.int64(rows), ", "instead of"),
     ],
 )
-def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
-    (recipe,) = (each for each in RECIPES if each.workload == workload)
+def test_the_fake_finds_what_is_wrong(name, old, new, fault, tmp_path):
+    workload, _, tuned = name.partition(" ")
+    recipe = catalogue.find(workload, "cuda_core_tuned" if tuned else "cuda_core")
     text = recipe.path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     (tmp_path / "kernels").symlink_to(recipe.path.parents[2] / "kernels")
@@ -63,6 +79,13 @@ def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
     changed = tmp_path / "recipes" / workload / recipe.path.name
     changed.write_text(text.replace(old, new), encoding="utf-8")
     assert fault in done(changed).stderr
+
+
+@pytest.mark.parametrize("name", ["Device", "Stream", "Graph", "GraphBuilder"])
+def test_the_fake_has_no_names_that_cuda_core_lacks(name):
+    module = pytest.importorskip("cuda.core.graph" if "Graph" in name else "cuda.core")
+    names = {each for each in vars(getattr(fake_cuda_core, name)) if not each.startswith("_")}
+    assert names and not names - {*dir(getattr(module, name))}
 
 
 @pytest.mark.parametrize(
