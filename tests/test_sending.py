@@ -457,7 +457,7 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
     for words in (
         f"multiply joblib 40,000, {commit}: failed: 3 of 4 elements are wrong",
         "completeness: not measured at all: increment",
-        "not measured: multiply cuda_core, multiply cupy at 1,000,000",
+        "not measured: multiply cuda_core, multiply cuda_core_tuned, multiply cupy at 1,000,000",
         "skipped, multiply cupy: needs an NVIDIA GPU",
         f"doubts: ? multiply ray 40,000, {commit} resident: another program ran",
         "noise: 1 of 13 times are noisy (~): multiply ray",
