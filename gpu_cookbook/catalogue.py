@@ -21,7 +21,7 @@ from gpu_cookbook.words import plain
 
 FOLDER = Path(next(iter(gpu_cookbook.recipes.__path__)))
 RUNS_ON = ("CPU", "NVIDIA GPU", "every NVIDIA GPU", "OpenCL device", "NVIDIA GPU or CPU")
-LINES = ("Framework", "Runs on", "Install", "Needs", "Follows", "Engine", "Samples", "Environment", "Math")
+LINES = ("Framework", "Runs on", "Install", "Needs", "Follows", "Engine", "Samples", "Environment", "Math", "Shapes")
 REQUIRED = ("Framework", "Runs on", "Install")
 WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),

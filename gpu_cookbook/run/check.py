@@ -58,6 +58,15 @@ def flushes(module: ModuleType) -> bool:
     return bool(re.search("^Math:.*denormals are zero", module.__doc__ or "", re.MULTILINE))
 
 
+def takes_axes(module: ModuleType, inputs: Sequence[Any]) -> bool:
+    """Whether the recipe takes arrays of so many dimensions: if it does not take all, its Shapes line says which."""
+    limits = re.search(r"^Shapes: (\d+) to (\d+) dimensions", module.__doc__ or "", re.MULTILINE)
+    if not limits:
+        return True
+    least, most = map(int, limits.groups())
+    return all(least <= x.ndim <= most for x in inputs if isinstance(x, np.ndarray))
+
+
 def flushed(values: Any) -> Any:
     """Denormals as zeros of the same sign."""
     small = np.abs(values) < np.finfo(np.asarray(values).dtype).tiny
@@ -235,6 +244,10 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     kept: list[tuple[Any, np.ndarray]] = []  # each result of round_trip, and a copy of it
     for seed in (1, 2):  # two inputs, so that a result kept from the first call is caught at the second
         for description, inputs in tried(workload, size, seed):
+            if not takes_axes(module, inputs):
+                if fault := _refusal(f"{description}upload", [str(inputs[0].shape)], partial(upload, *inputs)):
+                    return fault
+                continue
             before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
             with np.errstate(all="ignore"):  # infinity times zero is intended
                 expected = Expected(workload, before, flush=flushes(module))
@@ -624,6 +637,16 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     return None
 
 
+def _refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
+    """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names."""
+    try:
+        call()
+    except ValueError as error:
+        unnamed = [name for name in names if name not in str(error)]
+        return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
+    return f"{what}: no ValueError"
+
+
 def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     """Which bad input the recipe accepts without a ValueError that names it, in one line, or None."""
     upload, function, wait, download = steps(module, workload)
@@ -639,41 +662,39 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     def prepare(inputs: Sequence[Any]) -> None:
         module.prepared(*upload(*inputs))
 
-    def refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
-        try:
-            call()
-        except ValueError as error:
-            unnamed = [name for name in names if name not in str(error)]
-            return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
-        return f"{what}: no ValueError"
-
     faults = []
     for inputs in workload.wrong_inputs():
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
-        faults.append(refusal(what, shapes, partial(upload_and_work, inputs)))
+        faults.append(_refusal(what, shapes, partial(upload_and_work, inputs)))
         if hasattr(module, "round_trip"):
-            faults.append(refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
+            faults.append(_refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
         if hasattr(module, "prepared"):
-            faults.append(refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
+            faults.append(_refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         for place, x in enumerate(right):
             other = in_another_dtype(x)
             if other is not None:
-                dtype = str(other.dtype).removeprefix("torch.")
+                dtype = _dtype_name(other)
                 given = (*right[:place], other, *right[place + 1 :])
-                faults.append(refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
+                faults.append(_refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
         if takes_out(function):
             (out,) = upload(np.zeros((5, 7), np.float32))
-            faults.append(refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
+            faults.append(_refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
             (out,) = upload(np.zeros(Expected(workload, inputs).answer.shape, np.float32))
             other = in_another_dtype(out)
             if other is not None:
-                dtype = str(other.dtype).removeprefix("torch.")
-                faults.append(refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
+                dtype = _dtype_name(other)
+                faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
     return next(filter(None, faults), None)
+
+
+def _dtype_name(array: Any) -> str:
+    """float16, without what the framework puts before it. Warp's dtypes are classes."""
+    dtype = array.dtype
+    return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
 def in_another_dtype(array: Any) -> Any:
@@ -686,6 +707,10 @@ def in_another_dtype(array: Any) -> Any:
         from numba import cuda
 
         return cuda.to_device(np.zeros(array.shape, np.float16))
+    if kind == "warp":
+        import warp
+
+        return warp.zeros(array.shape, dtype=warp.float16, device=array.device)
     if kind == "cuda":  # cuda.core's views have no conversion; the same bytes stand for another number
         return array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))
     if hasattr(array, "astype"):

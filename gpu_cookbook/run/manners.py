@@ -419,6 +419,17 @@ def of_jax(jax: Any) -> dict[str, Any]:
     return {f"JAX's {name}": value for name, value in jax.config.values.items()}
 
 
+def of_warp(warp: Any) -> dict[str, Any]:
+    warp.init()  # which sets a few of these
+    found = {f"Warp's {name}": repr(value) for name, value in vars(warp.config).items() if not name.startswith("_")}
+    if warp.is_cuda_available():
+        found |= {
+            "Warp's current device": warp.get_device().alias,
+            "Warp's current stream": warp.get_stream("cuda").cuda_stream,
+        }
+    return found
+
+
 def of_numba(numba: Any) -> dict[str, Any]:
     return {
         "Numba's number of threads": numba.get_num_threads(),
@@ -440,6 +451,7 @@ FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "torch": of_torch,
     "cupy": of_cupy,
     "jax": of_jax,
+    "warp": of_warp,
     "numba": of_numba,
     "joblib": of_joblib,
     "dask": of_dask,

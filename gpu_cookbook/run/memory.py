@@ -168,6 +168,10 @@ def _kind(value: Any) -> _Kind | None:
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         host = value.detach().numpy()
         return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
+    warp = sys.modules.get("warp")
+    if warp and type(value) is warp.array and value.device.is_cpu:
+        host = value.numpy()
+        return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
     if is_jax(value):
         return _Kind(_read_cuda if is_cuda(value) else lambda x: np.array(np.from_dlpack(x)), None)  # it never changes
     shared = _shared(value)
@@ -194,7 +198,7 @@ def is_jax(value: Any) -> bool:
 def is_cuda(value: Any) -> bool:
     """Whether it is a framework's array on an NVIDIA GPU."""
     of_recipe = type(value).__module__.startswith("gpu_cookbook")
-    # On the CPU, a tensor of PyTorch and an array of JAX have the attribute, too, and raise an AttributeError.
+    # On the CPU, the arrays of PyTorch, JAX and Warp have the attribute, too, and raise an AttributeError.
     has_interface = not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
     return not of_recipe and (has_interface or _is_view(value))
 

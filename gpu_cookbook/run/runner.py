@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -45,6 +46,14 @@ MESSAGES: dict[str, Any] = {
     "launch": tuple[int, str, Timing | str],  # arguments, what was timed, and the time or why there is none
     "ending": str,
     "done": bool,
+}
+# What these frameworks print, whatever a recipe does: when they are first used, and when they compile.
+PRINTED_BY_FRAMEWORKS = {
+    "Warp": re.compile(
+        r"^(Warp [\d.]+ initialized:\n(?: .*\n)*|Module \S+ \w+ load on device .* took .*\n"
+        r"|Warp CUDA warning: Could not find or load the NVIDIA CUDA driver.*\n)",
+        re.MULTILINE,
+    )
 }
 GARBAGE = "wrote something else into the pipe through which gpu-cookbook gets results"
 # How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
@@ -112,7 +121,7 @@ def run(
                         ending = GARBAGE
                         break
             if checking and not (left or ending) and all(each.ok for each in held):
-                fault = fault or process.left() or process.said()
+                fault = fault or process.left() or process.said(recipe.framework)
         except KeyboardInterrupt:
             yield from held
             raise
@@ -153,6 +162,12 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
         cuda=".".join(map(str, nvidia.cuda)) if nvidia else None,
         versions=machine.versions(recipe.packages) if device else None,
     )
+
+
+def without_greetings(framework: str, text: str) -> str:
+    """What was printed, less what the framework prints by itself."""
+    greetings = PRINTED_BY_FRAMEWORKS.get(framework)
+    return greetings.sub("", text) if greetings else text
 
 
 def _one_line(text: str) -> str:
@@ -265,10 +280,11 @@ class Process:
             time.sleep(0.05)
         return None
 
-    def said(self) -> str | None:
-        """What the recipe has printed, in one line; None if nothing."""
+    def said(self, framework: str) -> str | None:
+        """What the recipe has printed, in one line; None if nothing but what the framework prints by itself."""
         with self.errors.open("rb") as errors:
             _, text, *_ = (errors.read(MOST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
+        text = without_greetings(framework, text)
         return f"prints: {_one_line(text)}" if text.strip() else None
 
     def _is_stopped(self) -> bool:
@@ -339,6 +355,7 @@ def environment(folder: str) -> dict[str, str]:
         "POCL_CACHE_DIR",
         "TORCHINDUCTOR_CACHE_DIR",
         "TRITON_CACHE_DIR",
+        "WARP_CACHE_PATH",
         "XDG_CACHE_HOME",
     ):
         settings[name] = f"{folder}/cache"
