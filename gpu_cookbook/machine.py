@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
 # What Install lines name that has no version for CUDA 11 with which the recipes run.
-NOT_FOR_CUDA_11 = ("cuda-pathfinder", "dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu")
+NOT_FOR_CUDA_11 = ("cuda-pathfinder", "dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu", "warp-lang")
 GONE = "not installed, and no longer published for CUDA 11"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
@@ -300,6 +300,8 @@ def for_cuda(install: str, major: int) -> str:
         return ""
     install = install.replace("cuda13x", f"cuda{major}x").replace("cu13", f"cu{major}")
     install = install.replace("jax[cuda13]", f"jax[cuda{major}]")
+    if major == 12:  # from 1.18 on, PyPI's wheels are for CUDA 13
+        install = install.replace("warp-lang", '"warp-lang<1.18"')
     install = install.replace("nvidia-cublas", f"nvidia-cublas-cu{major}")  # since CUDA 13 its name has no suffix
     install = install.replace("cuda-bindings>=13", f"cuda-bindings=={major}.*")
     if major == 11:  # newer versions of cuda-core are not for it, and its CuPy brings no toolkit

@@ -43,6 +43,7 @@ GPU = Facts(
         "jax": "0.11.2",
         "jax-cuda13-plugin": "0.11.2",
         "triton": "3.6.0",
+        "warp-lang": "1.19.0",
         "dask": "2026.7.1",
         "distributed": "2026.7.1",
         "dask-cuda": "26.10.0",
@@ -63,6 +64,7 @@ GPU = Facts(
         "PyOpenCL": Probe(seen={"platforms": [["NVIDIA CUDA", "OpenCL 3.0 CUDA 13.0.94", ["NVIDIA H200"]]]}),
         "PyTorch": Probe(seen={"cuda": "13.0"}),
         "JAX": Probe(seen={"platform": "gpu"}),
+        "Warp": Probe(seen={"cuda": "13.4", "platform": "gpu"}),
     },
 )
 
@@ -75,13 +77,15 @@ CPU = dataclasses.replace(
     nvidia_opencl=False,
     opencl_drivers=(("/site-packages/pyopencl/.libs/pocl.icd", "libpocl-21062cec.so"),),
     packages={
-        name: GPU.packages[name] for name in ("numpy", "pyopencl", "numba", "torch", "jax", "dask", "joblib", "ray")
+        name: GPU.packages[name]
+        for name in ("numpy", "pyopencl", "numba", "torch", "jax", "warp-lang", "dask", "joblib", "ray")
     },
     probes={
         **{name: Probe() for name in ("NumPy", "Numba", "Dask", "joblib", "Ray")},
         "PyOpenCL": Probe(seen={"platforms": [["Portable Computing Language", "OpenCL 3.0 PoCL 3.0", ["EPYC"]]]}),
         "PyTorch": Probe(seen={"cuda": None}),
         "JAX": Probe(seen={"platform": "cpu"}),
+        "Warp": Probe(seen={"cuda": "13.4", "platform": "cpu"}),
     },
 )
 
@@ -118,6 +122,7 @@ def test_a_machine_on_which_everything_fits():
     says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
     says(GPU, "CuPy", "ok", "cupy-cuda13x")
     says(GPU, "JAX", "ok", "built for CUDA 13; takes three quarters of a GPU's memory, except with")
+    says(GPU, "Warp", "ok", "built for CUDA 13")
     assert says(GPU, "Device", "ok", "NVIDIA CUDA, OpenCL 3.0").value == "NVIDIA H200"
 
 
@@ -128,6 +133,7 @@ def test_a_machine_without_a_gpu_has_no_fault():
     says(CPU, "nvcc", "missing", "only PyCUDA needs it")
     says(CPU, "PyTorch", "ok", "built for the CPU")
     says(CPU, "JAX", "ok", "computes on the CPU")
+    says(CPU, "Warp", "ok", "computes on the CPU")
     says(but(CPU, packages={"jax": None}, probes={"JAX": None}), "JAX", "missing", "not installed", "pip install jax")
 
 
@@ -548,6 +554,16 @@ def test_jax_on_the_cpu_beside_a_gpu():
     says(but(on_cpu, nvidia=DRIVER_12), "JAX", "broken", why, fix)
     oldest = machine.Nvidia("470.1", (11, 4), (H200,))
     says(but(on_cpu, nvidia=oldest), "JAX", "ok", "computes on the CPU: its plugin for CUDA is not installed")
+
+
+def test_warp_on_the_cpu_beside_a_gpu():
+    """It computes there without an error where it was built for a newer CUDA than the driver's."""
+    on_cpu = but(GPU, probes={"Warp": Probe(seen={"cuda": "13.4", "platform": "cpu"})})
+    says(on_cpu, "Warp", "broken", "does not find the GPU", "pip install warp-lang")
+    why = "built for CUDA 13, but the driver, 550.54.15, supports CUDA only up to 12.4"
+    says(but(on_cpu, nvidia=DRIVER_12), "Warp", "broken", why, 'pip install "warp-lang<1.18"')
+    oldest = machine.Nvidia("470.1", (11, 4), (H200,))
+    says(but(on_cpu, nvidia=oldest), "Warp", "ok", "computes on the CPU: for this GPU it is not installed")
 
 
 def test_pytorch_for_the_cpu_beside_a_gpu():

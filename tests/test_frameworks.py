@@ -41,7 +41,7 @@ def test_the_data_are_two_tables_and_the_day_of_checking():
 
 def test_the_tables_have_at_least_the_rows_that_they_are_for():
     names = {name: {row["name"] for row in table["row"]} for name, table in TABLES.items()}
-    arrays = {"PyCUDA", "PyOpenCL", "Numba", "CuPy", "PyTorch", "JAX", "Dask"}
+    arrays = {"PyCUDA", "PyOpenCL", "Numba", "CuPy", "PyTorch", "JAX", "Warp", "Dask"}
     kernels = {"cuda.core", "Triton", "CUTLASS DSL", "TileLang", "Helion", "Taichi", "Quadrants", "Mojo", "HIP Python"}
     others = {"cuDF", "Modin", "cuML", "scikit-cuda", "cuPyNumeric", "dpnp", "tinygrad", "MLX", "wgpu-py"}
     assert names["frameworks"] >= arrays | kernels | others

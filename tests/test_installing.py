@@ -148,6 +148,7 @@ def test_a_line_that_is_not_pip_install_is_an_error(install):
         ("pip install numpy", "pip install numpy"),
         ('pip install pycuda "cuda-bindings>=13"', 'pip install pycuda "cuda-bindings==12.*"'),
         ('pip install "jax[cuda13]"', 'pip install "jax[cuda12]"'),
+        ("pip install warp-lang", 'pip install "warp-lang<1.18"'),
     ],
 )
 def test_an_install_line_for_another_cuda(install, for_12):
@@ -185,6 +186,12 @@ def test_cuda_11_has_its_last_versions():
     assert core == 'pip install "cuda-core[cu11]==0.3.*"'
     (asked,) = catalogue.requirements(core)
     assert any(installs(requirement, asked) for requirement in extra("cuda11"))
-    none = '"dask-cuda[cu13]" rmm-cu13', '"numba-cuda[cu13]" "numpy<2.5"', '"jax[cuda13]"', "pycuda cuda-pathfinder"
+    none = (
+        '"dask-cuda[cu13]" rmm-cu13',
+        '"numba-cuda[cu13]" "numpy<2.5"',
+        '"jax[cuda13]"',
+        "pycuda cuda-pathfinder",
+        "warp-lang",
+    )
     for name in none:
         assert machine.for_cuda(f"pip install {name}", 11) == ""

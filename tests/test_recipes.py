@@ -1,6 +1,7 @@
 """Every recipe that runs on this machine is right, and safe to paste."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Metric, Probe
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import Expected, flushes, repeats, steps
+from gpu_cookbook.run.check import Expected, flushes, repeats, steps, takes_axes
 from gpu_cookbook.run.worker import Loader
 
 # Engines start processes; 'check' runs these, in a process of its own each.
@@ -75,7 +76,7 @@ def test_right_at_edge_sizes_layouts_and_values(recipe):
 
 def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
     """One page shows the work, another one page-locked arrays."""
-    techniques = ("cuda_core", "cupy", "numba", "pycuda", "pyopencl", "torch")
+    techniques = ("cuda_core", "cupy", "numba", "pycuda", "pyopencl", "torch", "warp")
     found = [recipe for recipe in catalogue.recipes() if "pinned" in recipe.functions]
     names = {(workload, name) for workload in catalogue.workloads() for name in techniques}
     assert names - {(recipe.workload, recipe.technique) for recipe in found} == {
@@ -207,6 +208,10 @@ def test_right_for_many_shapes_layouts_and_values(recipe, data):
 def right_for_drawn_inputs(recipe, data):
     workload = catalogue.workload_module(recipe.workload)
     inputs = data.draw(inputs_of(recipe.workload))
+    if not takes_axes(module_of(recipe), inputs):
+        with pytest.raises(ValueError, match=re.escape(str(inputs[0].shape))):
+            compute(recipe, inputs)
+        return
     before = [np.array(x) if isinstance(x, np.ndarray) else x for x in inputs]
     with np.errstate(all="ignore"):
         if repeats(workload):

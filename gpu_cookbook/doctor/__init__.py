@@ -243,6 +243,8 @@ def _judge_framework(framework: Framework, facts: Facts) -> Finding:
         return found("ok", f"built for CUDA {built_for}" if built_for else "built for the CPU")
     if framework.name == "JAX":
         return found(*_explain_jax(framework, tried, install, facts))
+    if framework.name == "Warp":
+        return found(*_explain_warp(tried, install, facts))
     if framework.name == "CuPy" and facts.gpus:
         return found("ok", installed[0] if installed else "")
     if framework.needs_gpu and not facts.gpus:
@@ -368,6 +370,18 @@ def _explain_jax(framework: Framework, tried: Probe, install: str, facts: Facts)
     # It leaves a plugin unused that is not of its own version.
     misfit = _explain_misfits(framework, facts, facts.packages, _extras(framework, facts))
     return misfit or ("broken", "does not find the GPU", install)
+
+
+def _explain_warp(tried: Probe, install: str, facts: Facts) -> tuple[str, str, str]:
+    """(status, explanation, fix) of Warp, which computes on the CPU where the driver is older than its CUDA."""
+    if not facts.gpus:
+        return "ok", "computes on the CPU", ""
+    built_for = _major(tried.seen.get("cuda") or "")
+    if tried.seen.get("platform") != "cpu":
+        return "ok", f"built for CUDA {built_for}", ""
+    if not install:
+        return "ok", f"computes on the CPU: for this GPU it is {machine.GONE}", ""
+    return "broken", _too_new(built_for, facts) if built_for > facts.cuda else "does not find the GPU", install
 
 
 def _built_for(framework: Framework, installed: Sequence[str], tried: Probe, facts: Facts) -> int:

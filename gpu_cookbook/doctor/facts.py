@@ -130,6 +130,18 @@ jax.numpy.ones(8).sum().item()
 seen["platform"] = jax.default_backend()
 """,
     ),
+    Framework(
+        "Warp",
+        "warp",
+        ("warp-lang",),
+        """
+import warp
+warp.config.log_level = warp.LOG_WARNING
+seen["cuda"] = ".".join(map(str, warp.get_cuda_toolkit_version()))
+seen["platform"] = "gpu" if warp.is_cuda_available() else "cpu"
+warp.zeros(8, dtype=warp.float32).numpy().sum()
+""",
+    ),
     Framework("Dask", "dask", ("dask",), "import dask.array; dask.array.ones(2).compute()"),
     Framework(
         "distributed",

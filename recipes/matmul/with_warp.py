@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU or CPU
 Install: pip install warp-lang
 Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
+Math: float32, TF32 off (tile_matmul's default)
 
 Rows have fewer than 2**31 bytes, and columns fewer than 2**31 elements: Warp's strides and sizes have 32 bits. When it
 is first used, it prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by the
@@ -18,7 +19,7 @@ TILE = 32  # rows and columns that a block of threads computes, and elements of 
 THREADS = 128  # per block; on a CPU Warp has one
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def kernel(a: wp.array2d[wp.float32], b: wp.array2d[wp.float32], c: wp.array2d[wp.float32]):
     i, j = wp.tid()
     total = wp.tile_zeros(shape=(TILE, TILE), dtype=wp.float32)

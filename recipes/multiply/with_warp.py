@@ -3,7 +3,7 @@
 Framework: Warp
 Runs on: NVIDIA GPU or CPU
 Install: pip install warp-lang
-Follows: https://nvidia.github.io/warp/latest/user_guide/basics.html
+Follows: https://nvidia.github.io/warp/stable/user_guide/basics.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
 Shapes: 1 to 4 dimensions, fewer than 2**31 elements
 
@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def kernel(a: wp.array[wp.float32], b: wp.array[wp.float32], c: wp.array[wp.float32]):
     i = wp.tid()  # 32-bit, as the sizes of Warp's arrays are
     c[i] = a[i] * b[i]

@@ -20,7 +20,7 @@ BLOCKS = 1024  # at most: enough to fill any GPU
 THREADS = 256  # per block; on a CPU Warp has one
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def fill_normal(seed: wp.uint32, first: wp.uint32, step: wp.uint32, x: wp.array2d[wp.float64]):
     i, j = wp.tid()
     place = first + wp.uint32(i) * step + wp.uint32(j)  # of the sample in the whole array
@@ -28,7 +28,7 @@ def fill_normal(seed: wp.uint32, first: wp.uint32, step: wp.uint32, x: wp.array2
     x[i, j] = wp.float64(10.0) + wp.float64(wp.randn(state))
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def add_subset(x: wp.array2d[wp.float64], sums: wp.array[wp.float64]):  # rows are shared out among blocks
     block, thread = wp.tid()
     total = wp.float64(0.0)
@@ -39,7 +39,7 @@ def add_subset(x: wp.array2d[wp.float64], sums: wp.array[wp.float64]):  # rows a
     wp.tile_store(sums, before + wp.tile_sum(wp.tile(total)), offset=block)  # no atomics: the same answer every time
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def mean_of_sums(sums: wp.array[wp.float64], count: wp.float64, mean: wp.array[wp.float64]):
     _, thread = wp.tid()
     total = wp.float64(0.0)

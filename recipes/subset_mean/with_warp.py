@@ -18,7 +18,7 @@ BLOCKS = 1024  # at most: enough to fill any GPU
 THREADS = 256  # per block; on a CPU Warp has one
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def add_subset(x: wp.array2d[wp.float64], sums: wp.array[wp.float64]):  # rows are shared out among blocks
     block, thread = wp.tid()
     total = wp.float64(0.0)
@@ -28,7 +28,7 @@ def add_subset(x: wp.array2d[wp.float64], sums: wp.array[wp.float64]):  # rows a
     wp.tile_store(sums, wp.tile_sum(wp.tile(total)), offset=block)  # no atomics: the same answer every time
 
 
-@wp.kernel
+@wp.kernel(enable_backward=False)
 def mean_of_sums(sums: wp.array[wp.float64], count: wp.float64, mean: wp.array[wp.float64]):
     _, thread = wp.tid()
     total = wp.float64(0.0)

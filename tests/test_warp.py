@@ -1,0 +1,135 @@
+"""Warp: what the tool sees of its arrays and of what it prints, and what its 32 bits forbid."""
+
+import numpy as np
+import pytest
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import manners, memory, runner
+from gpu_cookbook.run.check import steps, takes_axes
+from gpu_cookbook.run.loader import Loader
+
+needs_warp = pytest.mark.skipif(not machine.installed("warp"), reason="warp-lang not installed")
+RECIPES = {recipe.workload: recipe for recipe in catalogue.recipes() if recipe.technique == "warp"}
+FULL = np.float32(1)  # what arrays too large for any memory are made of: one element, which all others are
+
+
+def loaded(workload):
+    module = Loader(RECIPES[workload]).execute()
+    return module, *steps(module, catalogue.workload_module(workload))
+
+
+def test_there_is_a_recipe_of_each_workload():
+    assert set(RECIPES) == set(catalogue.workloads())
+
+
+@needs_warp
+@pytest.mark.parametrize(
+    ("workload", "shape"),
+    [
+        ("multiply", (2**31,)),
+        ("multiply", (2, 2**30)),
+        ("multiply", ()),
+        ("multiply", (1, 2, 3, 1, 1)),
+        ("increment", (2**31,)),
+        ("increment", (2, 2, 2**29)),
+        ("matmul", (2**31, 1)),
+        ("matmul", (1, 2**29)),
+        ("subset_mean", (2**31, 1)),
+        ("subset_mean", (1, 2**27)),
+        ("subset_mean", (3, 2**31 // 3 + 101)),
+    ],
+)
+def test_what_warp_cannot_count_is_refused_before_it_is_copied(workload, shape):
+    _, upload, *_ = loaded(workload)
+    with pytest.raises(ValueError, match="Warp takes") as refused:
+        upload(np.broadcast_to(FULL, shape))
+    assert str(shape) in str(refused.value)
+
+
+@needs_warp
+def test_rows_that_would_overflow_a_stride_are_refused_by_the_work_too():
+    """Beyond 2**31 bytes Warp reads elsewhere, without an error: no memory holds what this array says."""
+    import warp
+
+    x = warp.zeros(1, dtype=warp.float64)
+    wide = warp.array(ptr=x.ptr, shape=(2, 2**28), dtype=warp.float64, device=x.device)
+    _, _, subset_mean, *_ = loaded("subset_mean")
+    with pytest.raises(ValueError, match="Warp takes"):
+        subset_mean(wide)
+    _, _, matmul, *_ = loaded("matmul")
+    y = warp.array(ptr=x.ptr, shape=(2, 2**29), dtype=warp.float32, device=x.device)
+    with pytest.raises(ValueError, match="Warp takes"):
+        matmul(warp.zeros((2, 2), dtype=warp.float32), y)
+
+
+@needs_warp
+@pytest.mark.parametrize(
+    ("rows", "columns", "seed"), [(2**16, 2**16 + 1, 0), (100_000, 100_000, 0), (1, 1, 2**32), (1, 1, -1)]
+)
+def test_more_samples_and_seeds_than_warp_has_are_refused(rows, columns, seed):
+    _, _, random_subset_mean, *_ = loaded("random_subset_mean")
+    with pytest.raises(ValueError, match=f"not {rows} × {columns} of the seed {seed}"):
+        random_subset_mean(rows, columns, seed=seed)
+
+
+@needs_warp
+def test_a_sample_depends_on_its_place_and_not_on_the_chunks():
+    _, _, random_subset_mean, wait, download = loaded("random_subset_mean")
+    means = []
+    for chunk in (1, 2, 7, 16, 40):
+        mean = random_subset_mean(33, 17, chunk, 5)
+        wait(mean)
+        means.append(download(mean))
+    np.testing.assert_allclose(means, means[0], rtol=1e-14)
+
+
+def test_the_shapes_line_says_which_arrays_are_refused():
+    module = type("module", (), {"__doc__": "Multiply.\n\nShapes: 1 to 4 dimensions, fewer than 2**31 elements\n"})
+    takes = [takes_axes(module, [np.zeros((1,) * axes)]) for axes in range(6)]
+    assert takes == [False, True, True, True, True, False]
+    assert takes_axes(type("module", (), {"__doc__": "Multiply."}), [np.zeros(())])
+
+
+@needs_warp
+@pytest.mark.skipif(bool(machine.gpus()), reason="its arrays are then on the GPU")
+def test_arrays_are_read_and_written_where_they_are():
+    import warp
+
+    array = warp.array(np.arange(12, dtype=np.float32).reshape(3, 4), device="cpu")
+    values = np.full((3, 4), 7, np.float32)
+    assert memory.write(array, values)
+    np.testing.assert_array_equal(memory.read(array), values)
+    back = memory.change_one(array, 1)
+    assert array.numpy()[1, 2] == 1
+    back()
+    np.testing.assert_array_equal(array.numpy(), values)
+    assert memory.is_changeable(array) and not memory.is_cuda(array)
+
+
+@needs_warp
+def test_a_setting_that_stays_is_noticed():
+    import warp
+
+    before = manners.settings()
+    warp.config.max_unroll += 1
+    try:
+        assert manners.differences(before, manners.settings()) == ["Warp's max_unroll"]
+    finally:
+        warp.config.max_unroll -= 1
+    assert manners.differences(before, manners.settings()) == []
+
+
+GREETINGS = """Warp 1.19.0 initialized:
+   CUDA Toolkit 13.4, Driver 13.0
+   Devices:
+     "cpu"      : "x86_64"
+   Kernel cache:
+     /tmp/cache/1.19.0
+Module gpu_cookbook.recipes.multiply.with_warp 49ff0bd load on device 'cpu' took 2429.74 ms  (compiled)
+"""
+
+
+def test_what_warp_prints_by_itself_is_not_the_recipes():
+    assert runner.without_greetings("Warp", GREETINGS) == ""
+    assert runner.without_greetings("Warp", f"{GREETINGS}done\n") == "done\n"
+    assert runner.without_greetings("JAX", GREETINGS) == GREETINGS
