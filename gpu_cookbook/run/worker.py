@@ -37,7 +37,16 @@ from typing import Any, TypeVar
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import distribution, engines, launches, load, manners, measure, memory
-from gpu_cookbook.run.check import Expected, check_call, check_often, check_refusals, check_size, reason, steps
+from gpu_cookbook.run.check import (
+    Expected,
+    check_call,
+    check_often,
+    check_refusals,
+    check_size,
+    reason,
+    steps,
+    too_many_samples,
+)
 from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
@@ -151,7 +160,7 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
 
         def measured(size: Size) -> Result:
             nonlocal after
-            obstacle = measure.does_not_fit(workload, size, device)
+            obstacle = measure.does_not_fit(workload, size, device) or too_many_samples(module, workload, size)
             if obstacle:
                 return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
             result = blank(size)

@@ -6,6 +6,7 @@ Install: pip install warp-lang
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles.html
 Math: float64, but wp.randn makes float32 samples
+Shapes: at most 2**32 samples
 
 Warp's generator has a state of 32 bits, and so at most 2**32 different samples. wp.rand_init makes as many states of as
 many places, one of each: no two samples share one. An array of more samples is refused. When Warp is first used, it
