@@ -8,10 +8,11 @@ Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles
 Math: float64, but wp.randn makes float32 samples
 Shapes: at most 2**32 samples
 
-Warp's generator has a state of 32 bits, and so at most 2**32 different samples. wp.rand_init makes as many states of as
-many places, one of each: no two samples share one. An array of more samples is refused. When Warp is first used, it
-prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by the program, turns that off.
-It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+Warp's generator has a state of 32 bits, and so makes at most 2**32 different samples: an array of more is refused. Up to
+there wp.rand_init makes another state of each place in the whole array, so that no two chunks share a sample, and chunk
+has no say in what they are. When Warp is first used, it prints what it finds, and then each module that it compiles;
+wp.config.quiet = True, set by the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where
+WARP_CACHE_PATH says.
 """
 
 import numpy as np
@@ -59,6 +60,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return wp.full(1, np.nan, dtype=wp.float64)
+    chunk = min(chunk, 2**26)  # in bytes, the stride of every other row of more columns has more than 32 bits
     samples = wp.empty((min(chunk, rows), min(chunk, columns)), dtype=wp.float64)
     sums = wp.zeros(BLOCKS, dtype=wp.float64)
     mean = wp.empty(1, dtype=wp.float64)
