@@ -8,11 +8,11 @@ Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles
 Math: float64, but wp.randn makes float32 samples
 Shapes: at most 2**32 samples
 
-Warp's generator has a state of 32 bits, and so makes at most 2**32 different samples: an array of more is refused. Up to
-there wp.rand_init makes another state of each place in the whole array, so that no two chunks share a sample, and chunk
-has no say in what they are. When Warp is first used, it prints what it finds, and then each module that it compiles;
-wp.config.quiet = True, set by the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where
-WARP_CACHE_PATH says.
+Warp's generator has a state of 32 bits, and so makes at most 2**32 different samples: an array of more is refused.
+Until then wp.rand_init makes another state of each place in the whole array, so that no two chunks share a sample, and
+chunk has no say in what they are. When Warp is first used, it prints what it finds, and then each module that it
+compiles; wp.config.quiet = True, set by the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or
+where WARP_CACHE_PATH says.
 """
 
 import numpy as np
