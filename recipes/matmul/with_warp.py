@@ -39,7 +39,7 @@ def pinned(shape):
 def upload(*arrays):
     for x in arrays:
         check_size(np.shape(x))
-    there = tuple(wp.array(np.array(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
+    there = tuple(wp.array(np.asarray(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
     wp.synchronize_device()  # from a page-locked array the copy goes on after the call, and the caller may change it
     return there
 

@@ -30,7 +30,7 @@ def upload(*arrays):
     for x in arrays:
         if not 1 <= np.ndim(x) <= 4 or np.size(x) >= 2**31:
             raise ValueError(f"Warp takes 1 to 4 dimensions, here of fewer than 2**31 elements, not {np.shape(x)}")
-    there = tuple(wp.array(np.array(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
+    there = tuple(wp.array(np.asarray(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
     wp.synchronize_device()  # from a page-locked array the copy goes on after the call, and the caller may change it
     return there
 
