@@ -22,7 +22,17 @@ if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
 # What Install lines name that has no version for CUDA 11 with which the recipes run.
-NOT_FOR_CUDA_11 = ("cuda-pathfinder", "dask-cuda", "jax[cuda13]", "numba-cuda", "rmm-cu", "warp-lang")
+NOT_FOR_CUDA_11 = (
+    "cuda-cccl",
+    "cuda-pathfinder",
+    "cuda-tile",
+    "dask-cuda",
+    "jax[cuda13]",
+    "numba-cuda",
+    "nvmath-python",
+    "rmm-cu",
+    "warp-lang",
+)
 GONE = "not installed, and no longer published for CUDA 11"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"

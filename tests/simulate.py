@@ -1,4 +1,5 @@
-"""A Numba recipe in Numba's CUDA simulator, at the sizes that it can do in seconds: ``python simulate.py PATH``."""
+"""A recipe in Numba's CUDA simulator, at the sizes that it can do in seconds: ``python simulate.py PATH``. One of
+numba-cuda-mlir, too, which has none. With an expression after PATH, it prints the value of that."""
 
 import ctypes
 import os
@@ -6,7 +7,7 @@ import sys
 import warnings
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
 
@@ -21,6 +22,7 @@ from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import memory  # noqa: E402
 from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
 from gpu_cookbook.run.device import Host  # noqa: E402
+from gpu_cookbook.run.precision import inexact  # noqa: E402
 from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402
 
@@ -118,6 +120,9 @@ class Simulator(Host):
         return False
 
 
+successor = ModuleType("numba_cuda_mlir")
+successor.cuda = cuda
+sys.modules["numba_cuda_mlir"] = successor
 recipe = catalogue.read(Path(sys.argv[1]))
 device = Simulator()
 workload = catalogue.workload_module(recipe.workload)
@@ -132,8 +137,12 @@ special = getattr(workload, "special_inputs", lambda size, seed: ())
 workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
 workload.EDGE_SIZES = SIZES[recipe.workload]
 vars(workload).pop("MANY_PIECES", None)
+if len(sys.argv) > 2:
+    print(eval(sys.argv[2]))
+    sys.exit()
 for size in workload.EDGE_SIZES:
     fault = check_size(module, workload, size, device) or check_transfers(module, workload, size, device)
+    fault = fault or inexact(module, workload, size)
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
 if recipe.workload == "random_subset_mean":

@@ -17,7 +17,8 @@ from gpu_cookbook.doctor.facts import Facts, Nvcc, Probe
 
 GIB = 2**30
 H200 = machine.Gpu(0, "NVIDIA H200", 140 * GIB, (9, 0))
-FRAMEWORKS = facts.frameworks(catalogue.recipes())
+EVERY = facts.frameworks(catalogue.recipes())
+FRAMEWORKS = tuple(each for each in EVERY if not each.environments or machine.MAIN in each.environments)
 V100 = machine.Gpu(0, "Tesla V100-SXM2-16GB", 16 * GIB, (7, 0))
 NVCC = Nvcc("/usr/local/cuda/bin/nvcc", "13.0.88", on_path=True)
 DRIVER_12 = machine.Nvidia("550.54.15", (12, 4), (H200,))

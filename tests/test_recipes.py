@@ -76,7 +76,7 @@ def test_right_at_edge_sizes_layouts_and_values(recipe):
 
 def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
     """One page shows the work, another one page-locked arrays."""
-    techniques = ("cuda_core", "cupy", "numba", "pycuda", "pyopencl", "torch", "warp")
+    techniques = ("cuda_core", "cupy", "numba", "numba_mlir", "pycuda", "pyopencl", "torch", "warp")
     found = [recipe for recipe in catalogue.recipes() if "pinned" in recipe.functions]
     names = {(workload, name) for workload in catalogue.workloads() for name in techniques}
     assert names - {(recipe.workload, recipe.technique) for recipe in found} == {

@@ -94,6 +94,19 @@ numba.cuda.synchronize()
 """,
         needs_gpu=True,
     ),
+    Framework(
+        "numba-cuda-mlir",
+        "numba_cuda_mlir",
+        ("numba-cuda-mlir",),
+        "import numba_cuda_mlir.cuda",
+        """
+from numba_cuda_mlir import cuda
+x = cuda.device_array(1)
+cuda.jit("void(float64[:])")(lambda x: None)[1, 1](x)
+cuda.synchronize()
+""",
+        needs_gpu=True,
+    ),
     Framework("CuPy", "cupy", CUPY, "import cupy", "(cupy.arange(8.0) * 2).sum().item()", needs_gpu=True),
     Framework(
         "PyTorch",

@@ -1,6 +1,7 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import importlib
 import inspect
 import math
 import re
@@ -712,10 +713,8 @@ def in_another_dtype(array: Any) -> Any:
     kind = type(array).__module__.partition(".")[0]
     if kind == "torch":
         return array.half()
-    if kind == "numba":
-        from numba import cuda
-
-        return cuda.to_device(np.zeros(array.shape, np.float16))
+    if kind in ("numba", "numba_cuda_mlir"):
+        return importlib.import_module(f"{kind}.cuda").to_device(np.zeros(array.shape, np.float16))
     if kind == "warp":
         import warp
 

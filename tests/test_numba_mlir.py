@@ -1,0 +1,76 @@
+"""numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HANG
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run.loader import Loader
+from recipes.random_subset_mean import philox
+
+RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "numba-cuda-mlir"]
+# Of each kernel, its arguments: arrays by their dtype and number of axes.
+KERNELS = {
+    "multiply": {"kernel": ("float32 1",) * 3},
+    "increment": {"kernel": ("float32 1",)},
+    "matmul": {"kernel": ("float32 2",) * 3},
+    "subset_mean": {
+        "add_subset": ("float64 2", "int64", "int64", "float64 1"),
+        "mean_of_sums": ("float64 1", "int64", "float64 1"),
+    },
+    "random_subset_mean": {
+        "add_subset": ("float64 2", "int64", "int64", "float64 1"),
+        "mean_of_sums": ("float64 1", "int64", "float64 1"),
+        "fill_normal": ("float64 2", "int64", "int64", "uint64"),
+    },
+}
+
+
+def test_there_is_a_recipe_of_each_workload():
+    assert {recipe.workload for recipe in RECIPES} == set(catalogue.workloads()) == set(KERNELS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+def test_right_in_the_simulator(recipe):
+    script = Path(__file__).with_name("simulate.py")
+    done = subprocess.run([sys.executable, script, recipe.path], capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stderr
+    assert "sizes right" in done.stdout
+
+
+@pytest.mark.slow
+def test_its_samples_are_those_of_philox():
+    """Of which kernels/fill_normal.cu makes the same."""
+    row, column = np.arange(5, dtype=np.uint64)[:, None], np.arange(9, dtype=np.uint64)
+    words = philox((column, 0 * column, row, 0 * row), (7, 3))
+    u, v = (((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2))
+    x = 10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)
+    call = f"module.download(module.random_subset_mean(5, 9, 2, {3 * 2**32 + 7}))"
+    script = Path(__file__).with_name("simulate.py")
+    (recipe,) = (each for each in RECIPES if each.workload == "random_subset_mean")
+    command = [sys.executable, script, recipe.path, call]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx((x[::2, ::2] + 1).mean(), rel=1e-14)
+
+
+@pytest.mark.skipif(not machine.installed("numba_cuda_mlir"), reason="numba-cuda-mlir not installed")
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+def test_the_kernels_compile(recipe, monkeypatch):
+    from numba_cuda_mlir import cuda, tools, types
+
+    monkeypatch.setattr(tools, "_cached_cc", (9, 0))  # it would ask the GPU
+    module = Loader(recipe).execute()
+    for name, arguments in KERNELS[recipe.workload].items():
+        parts = (argument.split() for argument in arguments)
+        kinds = ((getattr(types, dtype), *axes) for dtype, *axes in parts)
+        signature = tuple(types.Array(kind, int(axes[0]), "C") if axes else kind for kind, *axes in kinds)
+        kernel = getattr(module, name).py_func
+        assert cuda.compile_cubin(kernel, signature)[:4] == b"\x7fELF"
+        ptx, _ = cuda.compile_ptx(kernel, signature, cc=(9, 0))
+        assert ("f64" in ptx) == any("float64" in argument for argument in arguments), "float32 must stay float32"
