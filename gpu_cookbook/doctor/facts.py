@@ -181,6 +181,19 @@ warp.zeros(8, dtype=warp.float32).numpy().sum()
         "from gpu_cookbook.run.cuda_core import Device; Device(0).set_current()",
         needs_gpu=True,
     ),
+    Framework(
+        "cuda.compute",
+        "cuda.compute",
+        ("cuda-cccl",),
+        "import cuda.cccl",  # cuda.compute itself only warns if it misses the driver
+        """
+import cuda.compute, numpy
+make = cuda.compute.make_reduce_into
+x = cuda.compute.CountingIterator(numpy.int32(0))
+make(d_in=x, d_out=cuda.compute.DiscardIterator(x), op=cuda.compute.OpKind.PLUS, h_init=numpy.zeros(1, numpy.int32))
+""",
+        needs_gpu=True,
+    ),
 )
 
 

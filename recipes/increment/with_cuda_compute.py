@@ -1,0 +1,47 @@
+"""Add one to an array in place in cuda.compute: a transformation of CUB's with a Python function, on CuPy's array.
+
+Framework: cuda.compute
+Runs on: NVIDIA GPU
+Install: pip install "cuda-cccl[cu13]" "cupy-cuda13x[ctk]"
+Environment: cuda_compute
+Follows: https://nvidia.github.io/cccl/unstable/python/compute.html
+"""
+
+import cupy as cp
+import numpy as np
+from cuda.compute import unary_transform
+
+
+def add_one(x):
+    return x + np.float32(1)  # a plain 1 would make it float64 for a moment
+
+
+def upload(*arrays):
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
+
+
+def increment(a):
+    if a.dtype != np.float32:
+        raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
+    if not a.flags.c_contiguous:
+        raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+    if a.size:
+        stream = cp.cuda.get_current_stream()  # its own default is the legacy default stream
+        unary_transform(d_in=a, d_out=a, op=add_one, num_items=a.size, stream=stream)
+    return a
+
+
+def wait(a):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(a):
+    return cp.asnumpy(a)
+
+
+if __name__ == "__main__":
+    a = np.random.default_rng(0).standard_normal(1_000_003, np.float32)
+    b = download(increment(*upload(a)))
+    np.testing.assert_array_equal(b, a + 1)
+    print("increment, cuda.compute: 1,000,003 elements, all right")

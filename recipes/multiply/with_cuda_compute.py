@@ -1,0 +1,47 @@
+"""Multiply two arrays in cuda.compute: a transformation of CUB's with an operator that it knows, on CuPy's arrays.
+
+Framework: cuda.compute
+Runs on: NVIDIA GPU
+Install: pip install "cuda-cccl[cu13]" "cupy-cuda13x[ctk]"
+Environment: cuda_compute
+Follows: https://nvidia.github.io/cccl/unstable/python/compute.html
+"""
+
+import cupy as cp
+import numpy as np
+from cuda.compute import OpKind, binary_transform
+
+
+def upload(*arrays):
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = cp.empty_like(a) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    if not all(x.flags.c_contiguous for x in (a, b, out)):
+        raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if a.size:
+        stream = cp.cuda.get_current_stream()  # its own default is the legacy default stream
+        binary_transform(d_in1=a, d_in2=b, d_out=out, op=OpKind.MULTIPLIES, num_items=a.size, stream=stream)
+    return out
+
+
+def wait(c):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(c):
+    return cp.asnumpy(c)
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+    c = download(multiply(*upload(a, b)))
+    np.testing.assert_array_equal(c, a * b)
+    print("multiply, cuda.compute: 1,000,003 elements, all right")

@@ -1,0 +1,37 @@
+"""A recipe of cuda.compute on the host: ``python compute_on_host.py PATH``. NumPy does what its algorithms do."""
+
+import sys
+import warnings
+from itertools import islice
+from pathlib import Path
+
+import fake_cuda_compute
+import numpy as np
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.run import distribution
+from gpu_cookbook.run.check import check_refusals, check_size
+from gpu_cookbook.run.device import Host
+from gpu_cookbook.run.precision import inexact, workload_for
+from gpu_cookbook.run.transfers import check_transfers
+from gpu_cookbook.run.worker import Loader
+
+fake_cuda_compute.install()
+warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
+recipe = catalogue.read(Path(sys.argv[1]))
+workload = workload_for(recipe)
+module = Loader(recipe).execute()
+if hasattr(module, "math"):  # its function is given whole arrays here
+    module.math = np
+special = getattr(workload, "special_inputs", lambda size, seed: ())
+workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
+vars(workload).pop("MANY_PIECES", None)
+for size in workload.EDGE_SIZES:
+    fault = check_size(module, workload, size, Host()) or inexact(module, workload, size)
+    fault = fault or check_transfers(module, workload, size, Host())
+    assert fault is None, f"{workload.label(size)}: {fault}"
+assert check_refusals(module, workload) is None
+if recipe.workload == "random_subset_mean":
+    fault = distribution.fault(recipe, module, workload)
+    assert fault is None, fault
+print(f"{len(workload.EDGE_SIZES)} sizes right")

@@ -1,0 +1,45 @@
+"""cuda.compute's recipes run without a GPU, in front of a fake that does on the host what its algorithms do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import HANG
+
+from gpu_cookbook import catalogue
+
+RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "cuda.compute"]
+SCRIPT = Path(__file__).with_name("compute_on_host.py")
+
+
+def done(path):
+    return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, timeout=HANG)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+def test_right_on_the_host(recipe):
+    found = done(recipe.path)
+    assert found.returncode == 0, found.stderr
+    assert "sizes right" in found.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("workload", "old", "new", "fault"),
+    [
+        ("multiply", "num_items=a.size", "num_items=(a.size + 1) // 2", "elements are wrong"),
+        ("subset_mean", "k // across * 2 * columns", "k // across * columns", "instead of"),
+        ("subset_mean", "add_one, float64)", "add_one, int64)", "AssertionError"),
+        ("random_subset_mean", "(x.shape[1], row, column, seed)", "(x.shape[1], 0, column, seed)", "chunks"),
+    ],
+)
+def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
+    (recipe,) = (each for each in RECIPES if each.workload == workload)
+    text = recipe.path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / workload).mkdir()
+    changed = tmp_path / workload / recipe.path.name
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    assert fault in done(changed).stderr
