@@ -1,0 +1,81 @@
+"""nvmath's recipe without a GPU: what it does itself, in front of NumPy, which stands for nvmath and CuPy."""
+
+import gc
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.run.loader import Loader
+
+(RECIPE,) = (recipe for recipe in catalogue.recipes() if recipe.framework == "nvmath-python")
+
+
+@pytest.fixture
+def module(monkeypatch):
+    cupy = ModuleType("cupy")
+    cupy.zeros, cupy.asnumpy = np.zeros, np.array
+    cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
+    cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
+    advanced = ModuleType("nvmath.linalg.advanced")
+    advanced.freed = []
+
+    class Matmul:
+        def __init__(self, a, b):
+            assert a.size and b.size, "cuBLASLt refuses it"
+            self.a, self.b, self.planned = a, b, False
+
+        def plan(self):
+            self.planned = True
+
+        def execute(self):
+            assert self.planned
+            return self.a @ self.b
+
+        def free(self):
+            advanced.freed.append(self)
+
+    def matmul(a, b):
+        assert a.size and b.size, "cuBLASLt refuses it"
+        return a @ b
+
+    advanced.Matmul, advanced.matmul = Matmul, matmul
+    for name in ("nvmath", "nvmath.linalg"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "nvmath.linalg.advanced", advanced)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    return Loader(RECIPE).execute()
+
+
+@pytest.mark.parametrize("size", catalogue.workload_module("matmul").EDGE_SIZES)
+def test_right_at_every_edge_size(module, size):
+    workload = catalogue.workload_module("matmul")
+    a, b = workload.inputs(size)
+    expected = workload.reference(a, b)
+    uploaded = module.upload(a, b)
+    for result in (module.matmul(*uploaded), module.prepared(*uploaded)()):
+        module.wait(result)
+        assert module.download(result).dtype == np.float32
+        assert np.all(abs(module.download(result) - expected) <= workload.tolerance(expected, a, b))
+
+
+def test_what_it_refuses(module):
+    for function in (module.matmul, module.prepared):
+        with pytest.raises(ValueError, match=r"\(3, 4\) and float32 \(5, 6\)"):
+            function(np.zeros((3, 4), np.float32), np.zeros((5, 6), np.float32))
+        with pytest.raises(ValueError, match="float64"):
+            function(np.zeros((3, 4)), np.zeros((4, 6), np.float32))
+
+
+def test_a_plan_is_freed_with_what_replays_it(module):
+    a, b = module.upload(np.eye(3), np.eye(3))
+    replay = module.prepared(a, b)
+    a[:] = 2  # what is in the arrays when it is replayed
+    np.testing.assert_array_equal(replay(), a @ b)
+    freed = sys.modules["nvmath.linalg.advanced"].freed
+    assert freed == []
+    del replay
+    gc.collect()
+    assert len(freed) == 1
