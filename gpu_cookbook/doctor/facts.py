@@ -182,6 +182,17 @@ warp.zeros(8, dtype=warp.float32).numpy().sum()
         needs_gpu=True,
     ),
     Framework(
+        "cuTile",
+        "cuda.tile",
+        ("cuda-tile",),
+        "import cuda.tile",
+        """
+from cuda.tile._compile import _find_compiler_bin
+_find_compiler_bin()  # tileiras, which a kernel would miss only when it is launched
+""",
+        needs_gpu=True,
+    ),
+    Framework(
         "cuda.compute",
         "cuda.compute",
         ("cuda-cccl",),
