@@ -181,7 +181,8 @@ def pytest_runtest_makereport(item, call):
     """Only what this machine lacks may skip a test: for any other reason it fails."""
     report = yield
     reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
-    if reason and not re.search(r"needs an NVIDIA GPU|not installed|no OpenCL driver|on PATH|no clone", reason):
+    lacks = r"needs an NVIDIA GPU|not installed|no OpenCL driver|on PATH|no clone|belongs to the environment"
+    if reason and not re.search(lacks, reason):
         report.outcome, report.longrepr = "failed", f"skipped for no good reason: {reason}"
     return report
 

@@ -228,7 +228,8 @@ def test_an_unknown_environment_names_those_that_there_are():
         timeout=HANG,
     )
     assert done.returncode == 2
-    assert done.stderr == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'nosuch'. There are: main.\n"
+    there = "main, cuda_compute, cutile, numba_mlir, nvmath"
+    assert done.stderr == f"GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'nosuch'. There are: {there}.\n"
 
 
 @pytest.mark.slow
