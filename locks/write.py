@@ -1,4 +1,5 @@
-"""Writes a lock for each kind of machine into this folder: ``make locks``. uv reads metadata, and installs nothing.
+"""Writes a lock for each kind of machine and each environment into this folder: ``make locks``. uv reads metadata, and
+installs nothing.
 
 A lock holds what an extra of setup.cfg installs, on every Python that gpu-cookbook supports. If results of such a
 machine are stored, it has the versions with which the newest of them were measured; all others are the newest that fit.
@@ -14,15 +15,16 @@ from packaging.version import Version
 from gpu_cookbook.store import asv_files
 
 FOLDER = Path(__file__).parent
+BESIDE = ("docs", "jax", "test", "warp")  # extras that are only installed beside another one
 MEASURED = {"cuda13": "nvidia-h200"}  # extra -> the machine whose results are to be repeated
 HEADER = "# Written by 'make locks', for a machine of this kind: pip install -r locks/{extra}.txt -e .\n"
 
 
 def extras() -> list[str]:
-    """Those that are for a kind of machine."""
+    """Those that are for a kind of machine or for an environment."""
     setup = configparser.ConfigParser()
     setup.read(FOLDER.parent / "setup.cfg", encoding="utf-8")
-    return [name for name in setup["options.extras_require"] if name == "cpu" or name.startswith("cuda")]
+    return [name for name in setup["options.extras_require"] if name not in BESIDE]
 
 
 def measured(extra: str) -> dict[str, str]:
