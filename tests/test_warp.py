@@ -1,5 +1,7 @@
 """Warp: what the tool sees of its arrays and of what it prints, and what its 32 bits forbid."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,50 @@ def test_rows_that_would_overflow_a_stride_are_refused_by_the_work_too():
     y = warp.array(ptr=x.ptr, shape=(2, 2**29), dtype=warp.float32, device=x.device)
     with pytest.raises(ValueError, match="Warp takes"):
         matmul(warp.zeros((2, 2), dtype=warp.float32), y)
+
+
+def of_another_library(x):
+    """The same memory as an array with any strides along axes of one element, where they say nothing."""
+    import warp
+
+    strides = tuple(98_764 if n == 1 else step for n, step in zip(x.shape, x.strides, strict=True))
+    view = warp.array(ptr=x.ptr, shape=x.shape, strides=strides, dtype=x.dtype, device=x.device)
+    assert view.is_contiguous == (1 not in x.shape)
+    view.owner = x
+    return view
+
+
+@needs_warp
+@pytest.mark.parametrize("workload", ["multiply", "increment", "matmul", "subset_mean"])
+@pytest.mark.parametrize("shape", [(6, 4), (1, 4), (4, 1), (1, 1), (0, 1), (1, 0)])
+def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(workload, shape):
+    module, upload, function, wait, download = loaded(workload)
+    x = np.arange(math.prod(shape), dtype=np.float64 if workload == "subset_mean" else np.float32).reshape(shape)
+    hosts = {"multiply": (x, x), "matmul": (x, x.T)}.get(workload, (x,))
+    expected = np.asarray(catalogue.workload_module(workload).reference(*hosts))
+    result = function(*map(of_another_library, upload(*hosts)))
+    wait(result)
+    np.testing.assert_array_equal(download(result), expected)
+    if workload in ("multiply", "matmul"):
+        (out,) = map(of_another_library, upload(np.zeros(expected.shape)))
+        for run in (function, lambda *arrays: module.prepared(*arrays)()):
+            out.owner.zero_()
+            assert run(*map(of_another_library, upload(*hosts)), out) is out
+            wait(out)
+            np.testing.assert_array_equal(download(out), expected)
+
+
+@needs_warp
+@pytest.mark.parametrize("workload", ["multiply", "increment", "matmul", "subset_mean"])
+@pytest.mark.parametrize(
+    "layout", [lambda x: x[::2], lambda x: x[:, :3], lambda x: x[:, ::2], lambda x: x.transpose([1, 0])]
+)
+def test_arrays_that_are_not_c_contiguous_are_refused(workload, layout):
+    _, upload, function, *_ = loaded(workload)
+    view = layout(*upload(np.zeros((4, 6))))
+    square = upload(np.zeros(view.shape)) if workload == "multiply" else upload(np.zeros(view.shape[::-1]))
+    with pytest.raises(ValueError, match="C-contiguous"):
+        function(view, *square) if workload in ("multiply", "matmul") else function(view)
 
 
 @needs_warp

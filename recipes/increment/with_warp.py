@@ -11,6 +11,8 @@ When Warp is first used, it prints what it finds, and then each module that it c
 the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
 """
 
+import math
+
 import numpy as np
 import warp as wp
 
@@ -35,12 +37,18 @@ def upload(*arrays):
     return there
 
 
+def fits(x):  # another library's array may have any strides along axes of one element, which say nothing
+    c_order = (n == 1 or x.strides[i] == 4 * math.prod(x.shape[i + 1 :]) for i, n in enumerate(x.shape))
+    return x.is_contiguous or x.size == 0 or all(c_order)
+
+
 def flat(a):
     if a.dtype != wp.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype.__name__} {a.shape}")
-    if not a.is_contiguous or a.size >= 2**31:
+    if not fits(a) or a.size >= 2**31:
         raise ValueError("increment takes a C-contiguous array of fewer than 2**31 elements, as upload() makes it")
-    return a if a.ndim == 1 else a.flatten()  # a view: the kernel is for one axis
+    # A view of one axis, for which the kernel is; flatten() would refuse such strides.
+    return a if a.ndim == 1 else wp.array(ptr=a.ptr, shape=a.size, dtype=wp.float32, device=a.device)
 
 
 def increment(a):

@@ -12,6 +12,8 @@ is first used, it prints what it finds, and then each module that it compiles; w
 program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
 """
 
+import math
+
 import numpy as np
 import warp as wp
 
@@ -50,6 +52,11 @@ def check_size(shape):
         raise ValueError(f"Warp takes fewer than 2**31 rows of fewer than 2**31 bytes, not {shape} of float32")
 
 
+def fits(x):  # another library's array may have any strides along axes of one element, which say nothing
+    c_order = (n == 1 or x.strides[i] == 4 * math.prod(x.shape[i + 1 :]) for i, n in enumerate(x.shape))
+    return x.is_contiguous or x.size == 0 or all(c_order)
+
+
 def checked(a, b, out):
     right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == wp.float32
     if right and out is not None:
@@ -62,7 +69,7 @@ def checked(a, b, out):
     out = wp.empty((a.shape[0], b.shape[1]), dtype=wp.float32, device=a.device) if out is None else out
     for x in (a, b, out):
         check_size(x.shape)
-    if not all(x.is_contiguous for x in (a, b, out)):
+    if not all(map(fits, (a, b, out))):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     if out.size and out.ptr in (a.ptr, b.ptr):
         raise ValueError("matmul takes an out that is neither a nor b")

@@ -11,6 +11,8 @@ When Warp is first used, it prints what it finds, and then each module that it c
 the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
 """
 
+import math
+
 import numpy as np
 import warp as wp
 
@@ -35,15 +37,24 @@ def upload(*arrays):
     return there
 
 
+def fits(x):  # another library's array may have any strides along axes of one element, which say nothing
+    c_order = (n == 1 or x.strides[i] == 4 * math.prod(x.shape[i + 1 :]) for i, n in enumerate(x.shape))
+    return x.is_contiguous or x.size == 0 or all(c_order)
+
+
+def line(x):  # a view of one axis, for which the kernel is; flatten() would refuse such strides
+    return x if x.ndim == 1 else wp.array(ptr=x.ptr, shape=x.size, dtype=wp.float32, device=x.device)
+
+
 def flat(a, b, out):
     if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == wp.float32):
         raise ValueError(
             f"multiply takes float32 arrays of one shape, not {a.dtype.__name__} {a.shape} and {b.dtype.__name__}"
             f" {b.shape} into {out.dtype.__name__} {out.shape}"
         )
-    if not all(x.is_contiguous for x in (a, b, out)) or out.size >= 2**31:
+    if not all(map(fits, (a, b, out))) or out.size >= 2**31:
         raise ValueError("multiply takes C-contiguous arrays of fewer than 2**31 elements, as upload() makes them")
-    return [x if x.ndim == 1 else x.flatten() for x in (a, b, out)]  # views: the kernel is for one axis
+    return [line(x) for x in (a, b, out)]
 
 
 def multiply(a, b, out=None):
