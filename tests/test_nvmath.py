@@ -67,6 +67,11 @@ def test_what_it_refuses(module):
             function(np.zeros((3, 4), np.float32), np.zeros((5, 6), np.float32))
         with pytest.raises(ValueError, match="float64"):
             function(np.zeros((3, 4)), np.zeros((4, 6), np.float32))
+        x = np.zeros((4, 4), np.float32)
+        for view in (x.T, x[::-1], x[:, ::-1], np.broadcast_to(x[0], x.shape), np.tile(x, 2)[:, :4]):
+            for arrays in ((view, x), (x, view)):
+                with pytest.raises(ValueError, match="C-contiguous"):
+                    function(*arrays)
 
 
 def test_a_plan_is_freed_with_what_replays_it(module):

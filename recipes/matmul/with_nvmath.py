@@ -27,6 +27,8 @@ def upload(*arrays):
 def refuse_wrong(a, b):
     if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
         raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):  # of strides of 0 or less nvmath takes no notice
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
 
 
 def matmul(a, b):
