@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fake_cuda_compute
 import numpy as np
+from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution
@@ -32,6 +33,6 @@ for size in workload.EDGE_SIZES:
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
 if recipe.workload == "random_subset_mean":
-    fault = distribution.fault(recipe, module, workload)
+    fault = distribution.fault(recipe, module, workload) or fault_of_seeds(module)
     assert fault is None, fault
 print(f"{len(workload.EDGE_SIZES)} sizes right")
