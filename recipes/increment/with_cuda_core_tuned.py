@@ -55,6 +55,8 @@ def validate(a):
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
     if not fits(a):
         raise ValueError("increment takes a C-contiguous array that the GPU can reach, as upload() makes it")
+    if a.readonly:
+        raise ValueError("increment takes an array that is not read-only")
 
 
 def launch_in(where, a):  # a stream, or the builder of a graph

@@ -78,6 +78,8 @@ def output_for(a, b, out):
     out = empty((a.shape[0], b.shape[1])) if out is None else out
     if not all(map(fits, (a, b, out))):
         raise ValueError("matmul takes C-contiguous arrays that the GPU can reach, as upload() makes them")
+    if out.readonly:
+        raise ValueError("matmul takes an out that is not read-only")
     if out.size and out.ptr in (a.ptr, b.ptr):
         raise ValueError("matmul takes an out that is neither a nor b")
     return out

@@ -59,6 +59,8 @@ def output_for(a, b, out):
         )
     if not all(map(fits, (a, b, out))):
         raise ValueError("multiply takes C-contiguous arrays that the GPU can reach, as upload() makes them")
+    if out.readonly:
+        raise ValueError("multiply takes an out that is not read-only")
     return out
 
 
