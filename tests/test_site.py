@@ -216,6 +216,11 @@ def test_examples_of_the_api():
 
 
 LATER = re.compile(r"#.*(takes minutes|needs a GPU)")
+FIRST_SIZE = """
+from gpu_cookbook import catalogue
+every = catalogue.default_sizes
+catalogue.default_sizes = lambda workload: every(workload)[:1]
+"""
 
 
 def commands(path):
@@ -238,8 +243,9 @@ def clone(tmp_path_factory):
     asv = python.with_name("asv")
     asv.write_text(f"#!{python}\nfrom asv.main import main\n\nmain()\n", encoding="utf-8")
     asv.chmod(0o755)
-    # compare checks and probes in tests/test_cli.py, and under asv here: not again for each of the pages' comparisons.
-    python.with_name("gpu-cookbook").write_text(f"#!{python}\n{MADE_UP}")
+    # compare checks and probes in tests/test_cli.py, and under asv here: not again for each of the pages' comparisons,
+    # of which those that name no size measure the first one.
+    python.with_name("gpu-cookbook").write_text(f"#!{python}\n{FIRST_SIZE}{MADE_UP}")
     return folder
 
 
