@@ -122,7 +122,7 @@ def test_a_machine_on_which_everything_fits():
     assert says(GPU, "GPU 0", "ok", "140 GiB, compute capability 9.0").value == "NVIDIA H200"
     says(GPU, "PyTorch", "ok", "built for CUDA 13.0")
     says(GPU, "CuPy", "ok", "cupy-cuda13x")
-    says(GPU, "JAX", "ok", "built for CUDA 13; takes three quarters of a GPU's memory, except with")
+    says(GPU, "JAX", "ok", "built for CUDA 13; takes 0.75 of a GPU's memory when it starts, except with")
     says(GPU, "Warp", "ok", "built for CUDA 13")
     assert says(GPU, "Device", "ok", "NVIDIA CUDA, OpenCL 3.0").value == "NVIDIA H200"
 
@@ -368,8 +368,9 @@ def test_triton_does_not_work_for_another_reason():
     assert of("Triton", headless).status == "ok"
     says(but(headless, probes={"Triton": Probe("KeyError: 'x'")}), "Triton", "broken", "KeyError: 'x'", reinstall)
     error = "PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: fatal : Unsupported .version 8.6"
-    old = but(GPU, probes={"Triton": Probe(error)})
+    old = but(GPU, probes={"Triton": Probe(error)}, ptxas="/usr/local/cuda-12.4/bin/ptxas")
     says(old, "Triton", "broken", "the ptxas which TRITON_PTXAS_PATH names cannot read", "unset TRITON_PTXAS_PATH")
+    assert "TRITON_PTXAS_PATH" not in str(of("Triton", but(old, ptxas=None)))
 
 
 def test_triton_beside_a_pytorch_that_does_not_work():
@@ -528,14 +529,27 @@ def test_a_plugin_of_jax_that_is_of_another_version():
     says(old, "JAX", "broken", "jax-cuda12-plugin 0.10.2", 'pip install "jax-cuda12-plugin<=0.11.2,>=0.11.2"')
 
 
-def test_jax_takes_no_memory_in_advance_where_it_is_told_not_to(monkeypatch):
-    assert of("JAX", but(GPU, preallocates=False)).explanation == "built for CUDA 13"
+def test_the_memory_that_jax_takes_in_advance(monkeypatch):
+    assert of("JAX", but(GPU, preallocated="")).explanation == "built for CUDA 13"
+    assert "; takes .5 of a GPU's memory" in of("JAX", but(GPU, preallocated=".5")).explanation
     monkeypatch.setattr(facts, "_probe_all", lambda chosen, gpu: {})
-    for value, preallocates in (("false", False), ("0", False), ("true", True), ("", True)):
-        monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", value)
-        assert facts.gather().preallocates is preallocates
-    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE")
-    assert facts.gather().preallocates
+    names = ("PREALLOCATE", "ALLOCATOR", "MEM_FRACTION")
+    for settings, share in (
+        ({}, "0.75"),
+        ({"PYTHON_CLIENT_PREALLOCATE": "false"}, ""),
+        ({"PYTHON_CLIENT_PREALLOCATE": "0", "CLIENT_MEM_FRACTION": ".5"}, ""),
+        ({"PYTHON_CLIENT_PREALLOCATE": "true"}, "0.75"),
+        ({"PYTHON_CLIENT_PREALLOCATE": ""}, "0.75"),
+        ({"PYTHON_CLIENT_ALLOCATOR": "platform"}, ""),
+        ({"PYTHON_CLIENT_ALLOCATOR": "bfc"}, "0.75"),
+        ({"CLIENT_MEM_FRACTION": ".5"}, ".5"),
+        ({"PYTHON_CLIENT_MEM_FRACTION": ".9"}, ".9"),
+    ):
+        for name in (*(f"XLA_PYTHON_CLIENT_{name}" for name in names), "XLA_CLIENT_MEM_FRACTION"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in settings.items():
+            monkeypatch.setenv(f"XLA_{name}", value)
+        assert facts.gather().preallocated == share, settings
 
 
 def test_a_long_error_is_shortened():

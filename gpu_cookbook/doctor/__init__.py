@@ -325,7 +325,7 @@ def _explain_triton(error: str, facts: Facts) -> tuple[str, str, str] | None:
         return "broken", "cannot compile what launches its kernels: there is no C compiler", _system(facts, 0)
     if "CalledProcessError" in error and not facts.headers:
         return "broken", "cannot compile what launches its kernels: Python.h is missing", _system(facts, 2)
-    if "ptxas" in error and UNREADABLE_PTX.search(error):  # its own ptxas can read it
+    if facts.ptxas and "ptxas" in error and UNREADABLE_PTX.search(error):  # its own ptxas can read it
         return "broken", "makes PTX that the ptxas which TRITON_PTXAS_PATH names cannot read", "unset TRITON_PTXAS_PATH"
     pytorch = next((_judge_framework(each, facts) for each in facts.frameworks if each.name == "PyTorch"), None)
     if pytorch and pytorch.status != "ok":
@@ -358,8 +358,9 @@ def _explain_jax(framework: Framework, tried: Probe, install: str, facts: Facts)
     built_for = max((_major(name.removeprefix("jax-cuda")) for name in plugins), default=0)
     if tried.seen.get("platform") != "cpu":
         about = [f"built for CUDA {built_for}"] if built_for else []
-        if facts.preallocates:
-            about.append("takes three quarters of a GPU's memory, except with XLA_PYTHON_CLIENT_PREALLOCATE=false")
+        if facts.preallocated:
+            share = f"takes {facts.preallocated} of a GPU's memory when it starts"
+            about.append(f"{share}, except with XLA_PYTHON_CLIENT_PREALLOCATE=false")
         return "ok", "; ".join(about), ""
     if not install:
         return "ok", f"computes on the CPU: its plugin for CUDA is {machine.GONE}", ""

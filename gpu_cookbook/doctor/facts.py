@@ -292,7 +292,8 @@ class Facts:
     nvidia_error: str = ""  # why the driver's library does not answer; empty if there is no such library
     nvidia_on_bus: bool = False  # an NVIDIA display controller is in the machine, with or without a driver
     visible: str | None = None  # CUDA_VISIBLE_DEVICES
-    preallocates: bool = True  # JAX, unless XLA_PYTHON_CLIENT_PREALLOCATE keeps it from that
+    preallocated: str = "0.75"  # the share of a GPU's memory that JAX takes when it starts; empty: only what it needs
+    ptxas: str | None = None  # TRITON_PTXAS_PATH
     nvccs: tuple[Nvcc, ...] = ()  # the one on PATH first
     compiler: tuple[str, str] | None = None  # path, version
     headers: bool = True  # of Python, with which Triton compiles
@@ -314,6 +315,16 @@ class Facts:
     def driver_cuda(self) -> tuple[int, int]:
         """The newest CUDA version that the driver supports; (0, 0) without a driver."""
         return self.nvidia.cuda if self.nvidia else (0, 0)
+
+
+def _preallocated() -> str:
+    """As jaxlib.xla_client.generate_pjrt_gpu_plugin_options of JAX 0.10 reads the environment."""
+    if os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") in ("0", "false", "False"):
+        return ""
+    if os.environ.get("XLA_PYTHON_CLIENT_ALLOCATOR", "").lower() == "platform":
+        return ""
+    names = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
+    return next(filter(None, map(os.environ.get, names)), "0.75")
 
 
 def gather() -> Facts:
@@ -346,7 +357,8 @@ def gather() -> Facts:
         nvidia_error=error,
         nvidia_on_bus=_nvidia_on_bus(),
         visible=os.environ.get("CUDA_VISIBLE_DEVICES"),
-        preallocates=os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") not in ("0", "false", "False"),  # jaxlib's words
+        preallocated=_preallocated(),
+        ptxas=os.environ.get("TRITON_PTXAS_PATH"),
         nvccs=nvccs,
         compiler=_compiler(),
         headers=Path(sysconfig.get_path("include", "posix_prefix"), "Python.h").exists(),  # Triton looks only there
