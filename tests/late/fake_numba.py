@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import fake_cublas
 import numpy as np
-from device import Event, OnDevice, Stream, device, legacy
+from device import Event, OnDevice, Stream, current_stream, device, legacy
 
 here = threading.local()  # where in its grid a thread of a kernel is
 
@@ -72,9 +72,14 @@ class Kernel:
         stream = (rest and rest[0]) or legacy
 
         def start(*arguments):
+            if not grid:
+                raise RuntimeError("a grid of no blocks")
             given = [x.a if isinstance(x, OnDevice) else x for x in arguments]
             touched = [x for x in given if isinstance(x, np.ndarray)]
-            device.submit(stream, lambda: self.run(int(grid), int(block), given), *touched)
+            # For the arrays of another library, the kernel's stream waits for the current one of that: DLPack's rule.
+            foreign = any(isinstance(x, OnDevice) and not isinstance(x, DeviceNDArray) for x in arguments)
+            after = current_stream().queue[-1:] if foreign else ()
+            device.submit(stream, lambda: self.run(int(grid), int(block), given), *touched, after=after)
 
         return start
 
@@ -122,6 +127,16 @@ def from_interface(interface):
     return DeviceNDArray(device.at(address)[: int(np.prod(shape)) * dtype.itemsize].view(dtype).reshape(shape))
 
 
+def as_cuda_array(x, sync=True):
+    """It keeps x, and waits for the stream that x names, if x names one."""
+    interface = x.__cuda_array_interface__
+    if sync and interface.get("stream"):
+        _stream(interface["stream"]).synchronize()
+    array = from_interface(interface)
+    array.memory = x
+    return array
+
+
 class Driver:
     """The copies between addresses."""
 
@@ -133,7 +148,7 @@ class Driver:
 
 
 def _stream(handle):
-    return next(each for each in device.streams if id(each) == handle)
+    return legacy if handle == 1 else next(each for each in device.streams if id(each) == handle)
 
 
 def install():
@@ -161,7 +176,8 @@ def install():
         pinned_array=pinned_array,
         PinnedMemory=PinnedMemory,
         from_cuda_array_interface=from_interface,
-        as_cuda_array=lambda x, sync=True: from_interface(x.__cuda_array_interface__),
+        as_cuda_array=as_cuda_array,
+        external_stream=_stream,
         get_current_device=lambda: gpu,
         gpus=[contextlib.nullcontext(gpu)],
         current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),

@@ -23,6 +23,8 @@ from device import (
 
 
 class CudaStream(Stream):
+    cuda_stream = property(id)
+
     def __init__(self, device=None, priority=0):
         super().__init__(False)
         self.device = device
@@ -72,6 +74,7 @@ class Tensor(OnDevice):
     """Of the device, or of the host, where it is not queued."""
 
     is_cuda = False
+    device = property(lambda self: "cuda:0" if self.is_cuda else "cpu")
 
     @property
     def __array_interface__(self):
@@ -84,6 +87,12 @@ class Tensor(OnDevice):
 
     def numel(self):
         return self.a.size
+
+    def get_device(self):
+        return 0 if self.is_cuda else -1
+
+    def is_contiguous(self):
+        return self.a.flags.c_contiguous
 
     def is_pinned(self):
         return not self.is_cuda and device.is_pinned(self.a)
@@ -240,6 +249,7 @@ def install():
         float32=np.dtype("float32"),
         float64=np.dtype("float64"),
         Tensor=Tensor,
+        device=str,
         empty=empty,
         from_numpy=Tensor,
         as_tensor=as_tensor,
@@ -262,6 +272,7 @@ def install():
             device=lambda number: using(current_stream()),
         ),
     )
+    legacy.cuda_stream = 0
     legacy.wait_stream = lambda stream: CudaStream.wait_stream(legacy, stream)
     legacy.wait_event = lambda event: event.wait(legacy)
     sys.modules["torch"] = torch

@@ -1,0 +1,56 @@
+"""Numba's recipes on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are as late as CUDA
+allows. late_arrays.py says how; that it finds what is wrong is proved by recipes that lack a line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import HANG
+
+from gpu_cookbook import catalogue
+
+RECIPES = {
+    (recipe.workload, recipe.technique): recipe
+    for recipe in catalogue.recipes()
+    if recipe.technique in ("numba_cupy", "numba_torch")
+}
+SCRIPT = Path(__file__).with_name("late_arrays.py")
+
+
+def found(path):
+    done = subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, timeout=HANG)
+    return done.stdout.strip() or done.stderr
+
+
+def test_each_elementwise_workload_has_one_for_each_library():
+    assert {*RECIPES} == {(w, t) for w in ("multiply", "increment") for t in ("numba_cupy", "numba_torch")}
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=map("-".join, RECIPES))
+def test_right_in_any_stream(recipe):
+    assert found(recipe.path) == "right"
+
+
+@pytest.mark.parametrize(
+    ("workload", "technique", "old", "new", "fault"),
+    [
+        ("multiply", "numba_cupy", ", stream and cuda.external_stream(stream)]", "]", "current stream"),
+        ("multiply", "numba_torch", ", stream and cuda.external_stream(stream)]", "]", "current stream"),
+        ("increment", "numba_cupy", ", sync=False", "", "the host waits"),
+        ("increment", "numba_torch", "    flat = cuda", "    kernel[1, 1](a.reshape(-1))\n    flat = cuda", "elements"),
+        ("increment", "numba_torch", "    if a.numel():  #", "    if True:  #", "no blocks"),
+        ("increment", "numba_torch", "np.float32(1)", "np.float32(2)", "elements are wrong"),
+        ("multiply", "numba_cupy", "    if any(place != here", "    if any(place == 2", "is not refused"),
+        ("multiply", "numba_torch", "    torch.cuda.synchronize()", "    pass", "elements are wrong"),
+        ("multiply", "numba_cupy", "x.flags.c_contiguous", "True", "a device array"),
+    ],
+)
+def test_what_is_wrong_is_found(workload, technique, old, new, fault, tmp_path):
+    recipe = RECIPES[workload, technique]
+    text = recipe.path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / workload).mkdir()
+    changed = tmp_path / workload / recipe.path.name
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    assert fault in found(changed)
