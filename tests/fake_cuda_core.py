@@ -173,7 +173,7 @@ class Program:
         kernels = Path(next(iter(gpu_cookbook.kernels.__path__)))
         (run,) = (run for file, run in KERNELS[name].items() if (kernels / file).read_text() in self.code)
         parameters = re.search(rf"__global__ void[^;{{]*?\b{name}\(([^)]*)\)", self.code)[1].split(",")
-        return run, [" ".join(each.split()) for each in parameters]
+        return SimpleNamespace(run=run, parameters=[" ".join(each.split()) for each in parameters], loaded=False)
 
 
 TYPES = {"int": np.int32, "long long": np.int64, "unsigned long long": np.uint64}  # of a kernel's parameters
@@ -181,13 +181,15 @@ TYPES = {"int": np.int32, "long long": np.int64, "unsigned long long": np.uint64
 
 def launch(where, config, kernel, *arguments):
     """``where``: a stream, or the builder of a graph."""
-    run, parameters = kernel
     assert 0 < config.grid < 2**31
-    for argument, parameter in zip(arguments, parameters, strict=True):
+    # CUDA loads a kernel when it is first launched, and drivers older than 12.3 cannot while a stream is captured.
+    assert kernel.loaded or not isinstance(where, GraphBuilder), "a graph would have to load the kernel"
+    kernel.loaded = True
+    for argument, parameter in zip(arguments, kernel.parameters, strict=True):
         kinds = (int, Buffer) if "*" in parameter else (TYPES[parameter.rpartition(" ")[0]],)
         assert type(argument) in kinds, f"{argument!r} for {parameter}"
     given = [int(each.address if isinstance(each, Buffer) else each) for each in arguments]
-    where.queue.append(partial(run, config, *given))
+    where.queue.append(partial(kernel.run, config, *given))
 
 
 def at(address, size=None):

@@ -123,10 +123,10 @@ special = getattr(workload, "special_inputs", lambda size, seed: ())
 workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
 vars(workload).pop("MANY_PIECES", None)
 for size in workload.EDGE_SIZES:
-    fault = check_size(module, workload, size, Late()) or inexact(module, workload, size)
+    # First what is prepared: it must not depend on what was launched before.
+    fault = fault_of_prepared(module, workload, size) if hasattr(module, "prepared") else None
+    fault = fault or check_size(module, workload, size, Late()) or inexact(module, workload, size)
     fault = fault or check_transfers(module, workload, size, Late())
-    if hasattr(module, "prepared"):
-        fault = fault or fault_of_prepared(module, workload, size)
     assert fault is None, f"{workload.label(size)}: {fault}"
 assert check_refusals(module, workload) is None
 DTYPE = np.float64 if recipe.workload == "subset_mean" else np.float32
