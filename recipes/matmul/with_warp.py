@@ -48,7 +48,7 @@ def upload(*arrays):
 
 def check_size(shape):
     # The last tile ends beyond the matrix, by fewer than TILE elements.
-    if len(shape) > 4 or max(*shape[:-1], 4 * shape[-1], 0) > 2**31 - 4 * TILE:
+    if not 1 <= len(shape) <= 4 or max(*shape[:-1], 4 * shape[-1], 0) > 2**31 - 4 * TILE:
         raise ValueError(f"Warp takes fewer than 2**31 rows of fewer than 2**31 bytes, not {shape} of float32")
 
 

@@ -56,7 +56,7 @@ def upload(*arrays):
 
 def check_size(shape):
     # A row of the subset begins two rows after the one before it.
-    if len(shape) > 4 or max(*shape[:-1], 16 * shape[-1], 0) >= 2**31:
+    if not 1 <= len(shape) <= 4 or max(*shape[:-1], 16 * shape[-1], 0) >= 2**31:
         raise ValueError(f"Warp takes fewer than 2**31 rows of fewer than 2**30 bytes, not {shape} of float64")
 
 
