@@ -1,6 +1,7 @@
 """Warp: what the tool sees of its arrays and of what it prints, and what its 32 bits forbid."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -108,6 +109,24 @@ def test_arrays_that_are_not_c_contiguous_are_refused(workload, layout):
     square = upload(np.zeros(view.shape)) if workload == "multiply" else upload(np.zeros(view.shape[::-1]))
     with pytest.raises(ValueError, match="C-contiguous"):
         function(view, *square) if workload in ("multiply", "matmul") else function(view)
+
+
+@needs_warp
+@pytest.mark.parametrize("workload", ["multiply", "matmul"])
+@pytest.mark.parametrize("elsewhere", range(3))
+def test_arrays_on_several_devices_are_refused(workload, elsewhere):
+    """Warp gives the kernel every array's address, wherever that is. Nothing else here has an address."""
+    import warp
+
+    module, upload, function, *_ = loaded(workload)
+    arrays = upload(*3 * [np.zeros((4, 4))])
+    names = ("shape", "dtype", "is_contiguous", "strides", "size", "ndim")
+    a, b, out = (SimpleNamespace(ptr=1 + i, **{name: getattr(x, name) for name in names}) for i, x in enumerate(arrays))
+    for i, x in enumerate((a, b, out)):
+        x.device = "cuda:1" if i == elsewhere else warp.get_device("cpu")
+    for call in (function, module.prepared):
+        with pytest.raises(ValueError, match="on one device.*cuda:1"):
+            call(a, b, out)
 
 
 @needs_warp

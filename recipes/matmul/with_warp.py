@@ -71,6 +71,8 @@ def checked(a, b, out):
         check_size(x.shape)
     if not all(map(fits, (a, b, out))):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
+    if not a.device == b.device == out.device:  # Warp itself does not look, and the kernel would read anywhere
+        raise ValueError(f"matmul takes arrays on one device, not on {a.device}, {b.device} and {out.device}")
     if out.size and out.ptr in (a.ptr, b.ptr):
         raise ValueError("matmul takes an out that is neither a nor b")
     return out

@@ -54,6 +54,8 @@ def flat(a, b, out):
         )
     if not all(map(fits, (a, b, out))) or out.size >= 2**31:
         raise ValueError("multiply takes C-contiguous arrays of fewer than 2**31 elements, as upload() makes them")
+    if not a.device == b.device == out.device:  # Warp itself does not look, and the kernel would read anywhere
+        raise ValueError(f"multiply takes arrays on one device, not on {a.device}, {b.device} and {out.device}")
     return [line(x) for x in (a, b, out)]
 
 
