@@ -31,9 +31,6 @@ class Stream:
         self.queue = []
         streams.append(self)
 
-    def create_graph_builder(self):
-        return GraphBuilder()
-
     def sync(self):
         while self.queue:
             self.queue.pop(0)()

@@ -34,7 +34,7 @@ def add_one(arrays):
 
 def prepared(arrays):
     add_one(zeros(len(arrays)))  # the first launch loads the kernel, which a graph that is being built may not
-    builder = stream.create_graph_builder().begin_building()
+    builder = device.create_graph_builder().begin_building()
     launch(builder, one, kernels[len(arrays)], *arrays)  # recorded, not run
     graph = builder.end_building().complete()
 
