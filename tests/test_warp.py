@@ -1,6 +1,7 @@
 """Warp: what the tool sees of its arrays and of what it prints, and what its 32 bits forbid."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,6 +110,26 @@ def test_arrays_that_are_not_c_contiguous_are_refused(workload, layout):
     square = upload(np.zeros(view.shape)) if workload == "multiply" else upload(np.zeros(view.shape[::-1]))
     with pytest.raises(ValueError, match="C-contiguous"):
         function(view, *square) if workload in ("multiply", "matmul") else function(view)
+
+
+@needs_warp
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", RECIPES)
+def test_the_kernels_compile_for_a_gpu(workload, tmp_path):
+    import warp
+
+    module, *_ = loaded(workload)
+    (compiled,) = {kernel.module for kernel in vars(module).values() if isinstance(kernel, warp.Kernel)}
+    before = compiled.options["block_dim"]
+    compiled.options["block_dim"] = getattr(module, "THREADS", before)
+    try:
+        warp.compile_aot_module(compiled, arch=90, module_dir=tmp_path, use_ptx=False)
+    finally:
+        compiled.options["block_dim"] = before
+    (cubin,), (source,) = tmp_path.glob("*.cubin"), tmp_path.glob("*.cu")
+    assert cubin.read_bytes()[:4] == b"\x7fELF"
+    products = set(re.findall(r"\bdot_\w+", source.read_text(encoding="utf-8")))
+    assert len(products) == (workload == "matmul"), "each takes many seconds"
 
 
 @needs_warp

@@ -21,7 +21,9 @@ TILE = 32  # rows and columns that a block of threads computes, and elements of 
 THREADS = 128  # per block; on a CPU Warp has one
 
 
-@wp.kernel(enable_backward=False)
+# wp.tile_matmul looks at its module's options, not at the kernel's: without this one, two more products, for gradients,
+# are compiled for a GPU, which takes longer than all else. So the kernel has a module of its own.
+@wp.kernel(module="unique", module_options={"enable_backward": False})
 def kernel(a: wp.array2d[wp.float32], b: wp.array2d[wp.float32], c: wp.array2d[wp.float32]):
     i, j = wp.tid()
     total = wp.tile_zeros(shape=(TILE, TILE), dtype=wp.float32)
