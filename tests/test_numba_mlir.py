@@ -1,5 +1,6 @@
 """numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,13 @@ KERNELS = {
 
 def test_there_is_a_recipe_of_each_workload():
     assert {recipe.workload for recipe in RECIPES} == set(catalogue.workloads()) == set(KERNELS)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+def test_no_index_has_32_bits(recipe):
+    """In version 0.5, cuda.grid and cuda.gridsize multiply 32-bit integers, unlike Numba's and its simulator's."""
+    nodes = ast.walk(ast.parse(recipe.path.read_bytes()))
+    assert not {"cuda.grid", "cuda.gridsize"} & {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
 
 
 @pytest.mark.slow
@@ -73,4 +81,5 @@ def test_the_kernels_compile(recipe, monkeypatch):
         kernel = getattr(module, name).py_func
         assert cuda.compile_cubin(kernel, signature)[:4] == b"\x7fELF"
         ptx, _ = cuda.compile_ptx(kernel, signature, cc=(9, 0))
+        assert "mad.lo.s32" not in ptx, "an index of 32 bits: beyond 2**31 elements it is that of another one"
         assert ("f64" in ptx) == any("float64" in argument for argument in arguments), "float32 must stay float32"

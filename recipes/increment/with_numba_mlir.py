@@ -7,8 +7,9 @@ Environment: numba_mlir
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/kernels.html
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/memory.html#pinned-memory
 
-Only the import and the name differ from the recipe in Numba, whose successor this is. For new code its documentation
-recommends the arrays of CuPy or PyTorch to its own; of CuPy's, it waits for the stream at every launch.
+Only the import, the name and how a thread finds its element differ from the recipe in Numba, whose successor this is.
+For new code its documentation recommends the arrays of CuPy or PyTorch to its own; of CuPy's, it waits for the stream
+at every launch.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ THREADS = 256  # per block; a multiple of the 32 of a warp
 
 @cuda.jit
 def kernel(a):
-    i = cuda.grid(1)  # 64-bit, as sizes are
+    i = cuda.blockIdx.x * THREADS + cuda.threadIdx.x  # 64-bit; cuda.grid(1) wraps at 2**31 in version 0.5
     if i < a.size:  # the last block is rarely full
         a[i] += np.float32(1)  # numba-cuda-mlir would add a plain 1 in float64
 
