@@ -1,6 +1,7 @@
-"""cuTile's recipes without a GPU: their kernels compile for one generation, and NumPy makes the random samples."""
+"""cuTile's recipes without a GPU: their kernels compile for one generation, and NumPy runs them block by block."""
 
 import io
+import itertools
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run.check import check_refusals
 from gpu_cookbook.run.loader import Loader
 from recipes.random_subset_mean import philox
 
@@ -62,40 +64,103 @@ def test_the_kernels_compile(recipe, monkeypatch):
     assert cubin.getvalue()[:4] == b"\x7fELF"
 
 
+def part(index, shape):
+    """Where a tile lies in an array; behind its end, less of it."""
+    return tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, shape, strict=True))
+
+
+def load(array, index, shape, padding_mode=np.nan):
+    values = array[part(index, shape)]
+    assert values.size, "a tile outside the array"
+    tile = np.full(shape, padding_mode, array.dtype)
+    tile[tuple(map(slice, values.shape))] = values
+    return tile
+
+
+def store(array, index, value):
+    target = array[part(index, value.shape or (1,))]
+    assert target.size, "a tile outside the array"
+    target[...] = value[tuple(map(slice, target.shape))] if value.shape else value
+
+
+def gather(array, index):
+    row, columns = index
+    return np.where(columns < array.shape[1], array[row, np.minimum(columns, array.shape[1] - 1)], 0)
+
+
 @pytest.fixture
 def on_host(monkeypatch):
-    """The recipe of random_subset_mean, with NumPy in place of cuda.tile and CuPy: a tile is an array."""
+    """A function that gives a workload's recipe, with NumPy in place of cuda.tile and CuPy: a tile is an array."""
     tile, cupy = ModuleType("cuda.tile"), ModuleType("cupy")
     grid = SimpleNamespace()
 
     def launch(stream, blocks, kernel, arguments):
+        arrays = [each for each in arguments if isinstance(each, np.ndarray)]
+        assert not any(itertools.starmap(np.shares_memory, itertools.combinations(arrays, 2))), "arrays overlap"
         (grid.blocks,) = blocks
+        assert 0 < grid.blocks < 2**24
         for block in range(grid.blocks):
             grid.block = block
             kernel(*arguments)
 
-    def store(array, index, value):
-        array[index] = value
-
-    for name in ("arange", "cos", "float64", "full", "int64", "log", "sqrt", "sum", "uint64", "where", "zeros"):
+    for name in ("float32", "float64", "int64", "uint64", "arange", "full", "zeros"):
         setattr(tile, name, getattr(np, name))
-    tile.kernel, tile.launch, tile.store = lambda function: function, launch, store
+    for name in ("cos", "log", "sqrt", "sum", "where"):
+        setattr(tile, name, getattr(np, name))
+    tile.kernel, tile.launch = lambda function: function, launch
+    tile.load, tile.store, tile.gather = load, store, gather
     tile.astype, tile.cdiv = np.ndarray.astype, lambda n, size: -(-n // size)
     tile.bid, tile.num_blocks = lambda axis: grid.block, lambda axis: grid.blocks
+    tile.num_tiles = lambda array, axis, shape: -(-array.shape[axis] // shape[axis])
+    tile.mma, tile.PaddingMode = lambda a, b, c: a @ b + c, SimpleNamespace(ZERO=0)
     tile.ScalarInt64 = tile.IndexedWithInt64 = None
     tile.Constant = {int: None}
-    cupy.array, cupy.nan, cupy.empty = np.array, np.nan, np.empty
+    for name in ("array", "empty", "empty_like", "may_share_memory", "nan"):
+        setattr(cupy, name, getattr(np, name))
+    cupy.asarray, cupy.asnumpy = lambda array, *, blocking: np.array(array, order="C"), np.array
     cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
     monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
     sys.modules["cuda"].tile = tile
     monkeypatch.setitem(sys.modules, "cuda.tile", tile)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    (recipe,) = (each for each in RECIPES if each.workload == "random_subset_mean")
-    return Loader(recipe).execute()
+    recipes = {each.workload: each for each in RECIPES}
+    return lambda workload: Loader(recipes[workload]).execute()
+
+
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean"])
+def test_right_on_the_host(on_host, name):
+    module, workload = on_host(name), catalogue.workload_module(name)
+    for size in workload.EDGE_SIZES:
+        if name == "subset_mean" and size[0] > 1_000:
+            continue  # a row at a time takes too long here
+        inputs = workload.inputs(size)
+        result = module.download(getattr(module, name)(*module.upload(*inputs)))
+        expected = workload.reference(*inputs)
+        close = abs(result - expected) <= workload.tolerance(expected, *inputs)
+        assert np.all(close | (np.isnan(result) & np.isnan(expected))), workload.label(size)
+    assert check_refusals(module, workload) is None
+
+
+def test_arrays_that_overlap_are_copied_first(on_host):
+    """cuTile leaves undefined what a kernel does with them. In multiply, out may be an input."""
+    multiply, matmul = on_host("multiply").multiply, on_host("matmul").matmul
+    x, y = np.random.default_rng(0).standard_normal((2, 3_001), np.float32)
+    left, right = x[1:], x[:-1]
+    for a, b in ((x, y), (x, x), (left, right)):
+        for out in (None, a, b):
+            expected = a * b
+            found = multiply(a, b, out=out)
+            assert out is None or found is out
+            np.testing.assert_array_equal(found, expected)
+    square = np.random.default_rng(0).standard_normal((50, 50), np.float32)
+    np.testing.assert_allclose(matmul(square, square), square @ square, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(matmul(square[1:], square), square[1:] @ square, rtol=0, atol=1e-4)
+    with pytest.raises(ValueError, match="neither a nor b"):
+        matmul(square, square.copy(), out=square)
 
 
 def test_a_seed_gives_its_own_answer_or_is_refused(on_host):
-    assert fault_of_seeds(on_host) is None
+    assert fault_of_seeds(on_host("random_subset_mean")) is None
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 9), (3, 1_030)])
@@ -105,5 +170,6 @@ def test_its_samples_are_those_of_philox(on_host, rows, columns):
     words = philox((column, 0 * column, row, 0 * row), (7, 3))
     u, v = (((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2))
     x = 10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)
-    mean = on_host.download(on_host.random_subset_mean(rows, columns, 2, 3 * 2**32 + 7))
+    module = on_host("random_subset_mean")
+    mean = module.download(module.random_subset_mean(rows, columns, 2, 3 * 2**32 + 7))
     assert mean == pytest.approx((x[::2, ::2] + 1).mean(), rel=1e-14)

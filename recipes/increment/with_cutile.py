@@ -5,6 +5,11 @@ Runs on: NVIDIA GPU
 Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Follows: https://docs.nvidia.com/cuda/cutile-python/quickstart.html
+Follows: https://docs.nvidia.com/cuda/cutile-python/data.html
+
+What a kernel does with two arrays that overlap is undefined; this one is given a single array, whose loads and stores
+stay in order within a block. A grid has fewer than 2**24 blocks, so more than 2**34 - 1,024 elements are a ValueError
+of cuTile's.
 """
 
 import cuda.tile as ct

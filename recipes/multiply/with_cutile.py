@@ -5,6 +5,10 @@ Runs on: NVIDIA GPU
 Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Follows: https://docs.nvidia.com/cuda/cutile-python/quickstart.html
+Follows: https://docs.nvidia.com/cuda/cutile-python/data.html
+
+What a kernel does with two arrays that overlap is undefined, so an input that overlaps out or the other input is copied
+first. A grid has fewer than 2**24 blocks, so more than 2**34 - 1,024 elements are a ValueError of cuTile's.
 """
 
 import cuda.tile as ct
@@ -36,6 +40,8 @@ def multiply(a, b, out=None):
     if not all(x.flags.c_contiguous for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if a.size:  # a grid of no blocks is an error
+        a = a.copy() if cp.may_share_memory(a, out) else a
+        b = b.copy() if cp.may_share_memory(b, out) or cp.may_share_memory(b, a) else b
         flat = [x.reshape(-1) for x in (a, b, out)]  # views
         ct.launch(cp.cuda.get_current_stream(), (ct.cdiv(a.size, TILE),), kernel, (*flat, TILE))
     return out
