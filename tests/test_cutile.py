@@ -10,6 +10,7 @@ import pytest
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.run import runner
 from gpu_cookbook.run.check import check_refusals
 from gpu_cookbook.run.loader import Loader
 from recipes.random_subset_mean import philox
@@ -28,6 +29,12 @@ HERE = machine.installed("cuda") and machine.installed("cuda.tile")
 
 def test_there_is_a_recipe_of_each_workload():
     assert {recipe.workload for recipe in RECIPES} == set(catalogue.workloads()) == set(KERNELS)
+
+
+def test_a_recipe_compiles_its_kernels_anew(monkeypatch):
+    """Also where a user has named a folder for them, which counts more than XDG_CACHE_HOME."""
+    monkeypatch.setenv("CUDA_TILE_CACHE_DIR", "/kept")
+    assert runner.environment("folder")["CUDA_TILE_CACHE_DIR"].startswith("folder")
 
 
 @pytest.mark.skipif(not HERE, reason="cuda-tile not installed")

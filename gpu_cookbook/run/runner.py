@@ -350,6 +350,7 @@ def environment(folder: str) -> dict[str, str]:
     settings = dict(os.environ)
     for name in (
         "CUDA_CACHE_PATH",
+        "CUDA_TILE_CACHE_DIR",
         "CUPY_CACHE_DIR",
         "NUMBA_CACHE_DIR",
         "POCL_CACHE_DIR",
