@@ -35,4 +35,7 @@ assert check_refusals(module, workload) is None
 if recipe.workload == "random_subset_mean":
     fault = distribution.fault(recipe, module, workload) or fault_of_seeds(module)
     assert fault is None, fault
+    fake_cuda_compute.ALIVE.clear()
+    module.random_subset_mean(40, 40, 10)
+    assert max(fake_cuda_compute.ALIVE) < 2 * 10 * 10 * 8, "two chunks at a time"
 print(f"{len(workload.EDGE_SIZES)} sizes right")

@@ -5,6 +5,9 @@ Runs on: NVIDIA GPU
 Install: pip install "cuda-cccl[cu13]" "cupy-cuda13x[ctk]"
 Environment: cuda_compute
 Follows: https://nvidia.github.io/cccl/unstable/python/compute.html
+
+cuda.compute itself keeps a reference to the arrays of the last call, and so the memory, until the next call of the same
+kind in the same thread, or until cuda.compute.clear_all_caches().
 """
 
 import cupy as cp

@@ -8,6 +8,9 @@ Follows: https://nvidia.github.io/cccl/unstable/python/compute.html
 
 It has no random numbers. What makes them here is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1,
 2, 3"): a sample is a function of the seed and of its place alone.
+
+cuda.compute itself keeps a reference to the array of the last call, and so the memory of a chunk, until the next call
+of the same kind in the same thread, or until cuda.compute.clear_all_caches().
 """
 
 import math
@@ -78,16 +81,17 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     total = cp.zeros(1)  # on the device: nothing waits for a chunk
+    samples = cp.empty(min(chunk, rows) * min(chunk, columns))
     for row in range(0, rows, chunk):
         for column in range(0, columns, chunk):
-            x = cp.empty((min(chunk, rows - row), min(chunk, columns - column)))
+            shape = min(chunk, rows - row), min(chunk, columns - column)
+            x = samples[: shape[0] * shape[1]].reshape(shape)
             numbers = [ConstantIterator(np.uint64(n)) for n in (x.shape[1], row, column, seed)]
             items = ZipIterator(CountingIterator(np.uint64(0)), *numbers)
             stream = cp.cuda.get_current_stream()  # its own default is the legacy default stream
             unary_transform(d_in=items, d_out=x, op=sample, num_items=x.size, stream=stream)
             if x[row % 2 :: 2, column % 2 :: 2].size:
                 total += add_subset(x, row % 2, column % 2)
-            del x  # before the next chunk is made
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
     return total / count  # 0 / 0 is NaN on the device
 
