@@ -8,7 +8,8 @@ Follows: https://docs.nvidia.com/cuda/nvmath-python/latest/host-apis/linalg/gene
 Follows: https://docs.nvidia.com/cuda/nvmath-python/latest/host-apis/linalg/generated/nvmath.linalg.advanced.Matmul.html
 Math: float32, TF32 off (nvmath's default for float32)
 
-Each call plans its product; what prepared() returns has planned it once.
+Each call plans its product, for which nvmath waits for the stream; what prepared() returns has planned it once. That
+must not be called after the thread that prepared it has ended, with which nvmath destroys the library's handle.
 """
 
 from weakref import finalize
@@ -35,7 +36,7 @@ def matmul(a, b):
     refuse_wrong(a, b)
     if not (a.size and b.size):  # cuBLASLt has no matrices without elements
         return cp.zeros((a.shape[0], b.shape[1]), np.float32)
-    return product(a, b)
+    return cp.ascontiguousarray(product(a, b))  # a single column times a row is in Fortran order
 
 
 def prepared(a, b):
@@ -46,7 +47,7 @@ def prepared(a, b):
     planned.plan()
 
     def replay():
-        return planned.execute()
+        return cp.ascontiguousarray(planned.execute())
 
     finalize(replay, planned.free)  # nothing else would free cuBLASLt's handle and descriptors
     return replay
