@@ -37,7 +37,7 @@ def test_there_is_a_recipe_of_each_workload():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
 def test_no_index_has_32_bits(recipe):
-    """In version 0.5, cuda.grid and cuda.gridsize multiply 32-bit integers, unlike Numba's and its simulator's."""
+    """In versions 0.5 and 0.6, cuda.grid and cuda.gridsize multiply 32-bit integers, unlike Numba's."""
     nodes = ast.walk(ast.parse(recipe.path.read_bytes()))
     assert not {"cuda.grid", "cuda.gridsize"} & {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
 

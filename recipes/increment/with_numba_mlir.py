@@ -20,7 +20,7 @@ THREADS = 256  # per block; a multiple of the 32 of a warp
 
 @cuda.jit
 def kernel(a):
-    i = cuda.blockIdx.x * THREADS + cuda.threadIdx.x  # 64-bit; cuda.grid(1) wraps at 2**31 in version 0.5
+    i = cuda.blockIdx.x * THREADS + cuda.threadIdx.x  # 64-bit; cuda.grid(1) wraps at 2**31
     if i < a.size:  # the last block is rarely full
         a[i] += np.float32(1)  # numba-cuda-mlir would add a plain 1 in float64
 

@@ -20,7 +20,7 @@ THREADS = 256  # per block; a multiple of the 32 of a warp
 
 @cuda.jit
 def kernel(a, b, c):
-    i = cuda.blockIdx.x * THREADS + cuda.threadIdx.x  # 64-bit; cuda.grid(1) wraps at 2**31 in version 0.5
+    i = cuda.blockIdx.x * THREADS + cuda.threadIdx.x  # 64-bit; cuda.grid(1) wraps at 2**31
     if i < c.size:  # the last block is rarely full
         c[i] = a[i] * b[i]
 
