@@ -13,6 +13,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "figures",
+    "highlighting",
     "licences",
     "pages",
 ]
