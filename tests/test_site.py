@@ -60,6 +60,7 @@ def cloned(folder):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
+    git(folder, "checkout", "--quiet", "-B", "main")  # which asv.conf.json names, whatever branch is worked on here
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--allow-empty", "--message=As it is now")
     return folder
