@@ -46,6 +46,14 @@ def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
     return getattr(module, "round_trip", lambda *inputs, **out: download(function(*upload(*inputs)), **out))
 
 
+def for_out(upload: Callable, values: np.ndarray) -> Any:
+    """These values on the device, in float32, for out=: upload() may round them to bfloat16."""
+    (array,) = upload(values)
+    if memory.is_bfloat16(array):
+        array = array.float() if hasattr(array, "float") else array.astype(np.float32)
+    return array
+
+
 def takes_out(function: Callable) -> bool:
     return "out" in inspect.signature(function).parameters
 
@@ -272,7 +280,7 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     inputs = workload.inputs(size)
     if takes_out(function):
         expected = Expected(workload, inputs)
-        (out,) = upload(np.full(expected.answer.shape, np.nan, np.float32))
+        out = for_out(upload, np.full(expected.answer.shape, np.nan, np.float32))
         fault = fault_of_call(inputs, expected, out=out) or expected.fault_of(out, download)
         if not fault:
             inputs = workload.inputs(size, 7)
@@ -375,6 +383,7 @@ def _mismatch(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None
         shape = tuple(getattr(x, "shape", expected.shape))
         if shape != expected.shape:
             return f"an array of shape {shape} instead of {expected.shape}"
+        expected = memory.as_held(x, expected)
         end = time.monotonic() + ARRIVAL
         while (held := memory.held(x)) is not None and held.size == expected.size:
             if np.array_equal(held, expected.reshape(-1), equal_nan=True):
@@ -489,7 +498,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     upload, _, wait, download = steps(module, workload)
     arguments, options = upload(*inputs), dict[str, Any]()
     if takes_out(module.prepared):
-        (options["out"],) = upload(np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
+        options["out"] = for_out(upload, np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
     replay = module.prepared(*arguments, **options)
     module.prepared(*upload(*map(np.negative, inputs)))  # must not change what the first one does
     for calls in (1, 2, 3):
@@ -588,7 +597,7 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
         larger = {n: view.around(x, SENTINEL if written(n) else np.nan) if n in names else x for n, x in hosts.items()}
         whole: dict[int | str, Any] = dict(enumerate(upload(*(larger[i] for i in range(count)))))
         if "out" in names:
-            (whole["out"],) = upload(larger["out"])
+            whole["out"] = for_out(upload, larger["out"])
         given = dict(whole)
         for n in names:
             try:
@@ -691,9 +700,9 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
                 given = (*right[:place], other, *right[place + 1 :])
                 faults.append(_refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
         if takes_out(function):
-            (out,) = upload(np.zeros((5, 7), np.float32))
+            out = for_out(upload, np.zeros((5, 7), np.float32))
             faults.append(_refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
-            (out,) = upload(np.zeros(Expected(workload, inputs).answer.shape, np.float32))
+            out = for_out(upload, np.zeros(Expected(workload, inputs).answer.shape, np.float32))
             other = in_another_dtype(out)
             if other is not None:
                 dtype = _dtype_name(other)

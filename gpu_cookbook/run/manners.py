@@ -28,7 +28,7 @@ import psutil
 from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
-from gpu_cookbook.run.check import round_trip, steps, takes_out
+from gpu_cookbook.run.check import for_out, round_trip, steps, takes_out
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
 from gpu_cookbook.run.transfers import placed, writes_into
@@ -233,7 +233,7 @@ def one_call(module: ModuleType, workload: ModuleType) -> Callable[[], None]:
         wait(result)
         download(result)
         if takes_out(function):
-            (out,) = upload(empty.copy())
+            out = for_out(upload, empty.copy())
             wait(function(*upload(*given), out=out))
         if hasattr(module, "round_trip"):
             module.round_trip(*given)

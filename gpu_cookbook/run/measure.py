@@ -16,7 +16,7 @@ import numpy as np
 from gpu_cookbook import machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
 from gpu_cookbook.run import load, memory, ways
-from gpu_cookbook.run.check import Expected, repeats, round_trip, steps, takes_out
+from gpu_cookbook.run.check import Expected, for_out, repeats, round_trip, steps, takes_out
 from gpu_cookbook.run.device import Cuda, Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import error
@@ -226,7 +226,7 @@ class Calls:
                 turn.options["out"] = out
             elif poisoned and takes_out(self.function):
                 out.fill(np.nan)
-                (turn.options["out"],) = self.upload(out)
+                turn.options["out"] = for_out(self.upload, out)
             self.turns.append(turn)
         self.now = self.turns[0]
         undo = memory.change_one(self.now.arguments[0], 0) if host or not self.in_place else None

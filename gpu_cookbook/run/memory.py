@@ -16,6 +16,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 STAGE = 2**26  # bytes of page-locked memory through which a CUDA device is read and written
+BFLOAT16 = np.dtype("V2")  # which NumPy lacks: what the array interface says of it
 
 
 class Deferred(Exception):
@@ -52,6 +53,15 @@ def write(array: Any, values: np.ndarray) -> bool:
         assert kind.write
         kind.write(part, values if len(parts) == 1 else values.reshape(-1)[end - math.prod(shape) : end].reshape(shape))
     return True
+
+
+def as_held(array: Any, values: np.ndarray) -> np.ndarray:
+    """float32 values as an array holds them: those of bfloat16 are rounded."""
+    return _widened(_rounded(values)) if is_bfloat16(array) else values
+
+
+def is_bfloat16(array: Any) -> bool:
+    return str(getattr(array, "dtype", "")).removeprefix("torch.") == "bfloat16"
 
 
 def change_one(array: Any, value: float) -> Callable[[], None] | None:
@@ -165,6 +175,9 @@ def _kind(value: Any) -> _Kind | None:
         writeable = type(value) is np.ndarray and value.flags.writeable
         return _Kind(np.array, np.copyto, value) if writeable else _Kind(np.array, None)
     torch = sys.modules.get("torch")
+    if torch and type(value) is torch.Tensor and value.device.type == "cpu" and is_bfloat16(value):
+        bits = value.detach().view(torch.int16).numpy().view(np.uint16)
+        return _Kind(lambda x: _widened(bits), lambda x, values: np.copyto(bits, _rounded(values)))
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         host = value.detach().numpy()
         return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
@@ -261,6 +274,21 @@ def _write_chunks(array: Any, values: np.ndarray) -> None:
         chunk[...] = values[where]
 
 
+# ---- Numbers of bfloat16: the upper half of a float32's bits.
+
+
+def _widened(bits: np.ndarray) -> np.ndarray:
+    """float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Their bits as uint16. Of two numbers that are equally near, the one whose last bit is 0; NaN stays NaN."""
+    wide = np.array(values, np.float32, order="C").view(np.uint32)
+    near = wide + 0x7FFF + (wide >> 16 & 1)
+    return (np.where(np.isnan(values), wide | 0x400000, near) >> 16).astype(np.uint16)
+
+
 class _Span:
     """The bytes from an array's first element to its last, and the array as a view of a copy of them."""
 
@@ -316,7 +344,9 @@ def _own_queue(array: Any) -> Any:
 
 def _read_cuda(array: Any) -> np.ndarray:
     interface = _interface(array)
-    span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
+    dtype = np.dtype(interface["typestr"])
+    wide = dtype != BFLOAT16
+    span = _Span(interface["shape"], interface.get("strides"), dtype if wide else np.dtype(np.uint16))
     copy = np.empty(span.bytes, np.uint8)
     start = (interface["data"][0] or 0) + span.first
     for offset in range(0, span.bytes, STAGE):
@@ -324,12 +354,16 @@ def _read_cuda(array: Any) -> np.ndarray:
         stage = _stage()
         stage.copy("cuMemcpyDtoHAsync", stage.pointer, start + offset, part.nbytes)
         part[...] = stage.array[: part.nbytes]
-    return np.asarray(span.view(copy), order="C")  # another copy only of what is not contiguous
+    values = np.asarray(span.view(copy), order="C")  # another copy only of what is not contiguous
+    return values if wide else _widened(values)
 
 
 def _write_cuda(array: Any, values: np.ndarray) -> None:
     interface = _interface(array)
-    span = _Span(interface["shape"], interface.get("strides"), np.dtype(interface["typestr"]))
+    dtype = np.dtype(interface["typestr"])
+    if dtype == BFLOAT16:
+        dtype, values = np.dtype(np.uint16), _rounded(values)
+    span = _Span(interface["shape"], interface.get("strides"), dtype)
     contiguous = span.bytes == values.nbytes and span.view(np.empty(span.bytes, np.uint8)).flags.c_contiguous
     if contiguous:
         copy = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
