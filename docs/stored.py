@@ -141,8 +141,9 @@ def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[li
 
 
 def best(workload: str, lane: str, size: int) -> list[Result]:
-    """The fastest results of a lane on GPU_MACHINE, stale or not: one, or several that tie."""
-    mine = [each for each in of(GPU_MACHINE, workload) if (each.lane, each.size) == (lane, size)]
+    """The fastest results of a lane on GPU_MACHINE, stale or not: one, or several that tie. Recipes that round their
+    factors do not count."""
+    mine = [each for each in of(GPU_MACHINE, workload) if (each.peers, each.size) == (lane, size)]
     mine = typed.of_one_environment(mine)
     first = typed.ranks([replace(each, origin=None) for each in mine], Metric.RESIDENT)
     if not first:

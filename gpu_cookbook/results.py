@@ -25,6 +25,10 @@ ARITHMETIC_LIMIT = 3
 EMPTY_LIMIT = 4
 # A Math line with one of these means the products of tensor cores, unless it says that they are off.
 TENSOR_CORES = re.compile(r"(TF32|float16)(?! off)")
+# The first word of the Math line of a recipe that rounds the factors of its products: how many significant bits are
+# left. TF32 is stored in the 32 bits of a float32, the others in 16.
+FACTOR_BITS = {"TF32": 11, "float16": 11, "bfloat16": 8}
+HALVES = ("float16", "bfloat16")
 
 
 class Status(enum.StrEnum):
@@ -187,6 +191,12 @@ class Probe:
         )
 
 
+def mode_of(math: str | None) -> str:
+    """The first word of a Math line if it says that factors are rounded: TF32, … Otherwise nothing."""
+    word = (math or "").replace(",", " ").partition(" ")[0]
+    return word if word in FACTOR_BITS else ""
+
+
 def _known(choose: Callable[[Iterable[float]], float], *values: float | None) -> float | None:
     known = [value for value in values if value is not None]
     return choose(known) if known else None
@@ -291,6 +301,17 @@ class Result:
     def name(self) -> str:
         """The technique, and its environment if that is not the main one."""
         return named(self.technique, self.environment)
+
+    @property
+    def mode(self) -> str:
+        """The math mode of a recipe that rounds its factors: TF32, float16 or bfloat16. Nothing for all others."""
+        return mode_of(self.math)
+
+    @property
+    def peers(self) -> str:
+        """What it is ranked among: its lane, and its math mode if it has one. Fewer digits are faster, so that a rank
+        among recipes which have them all would mean nothing."""
+        return f"{self.lane}, {self.mode}" if self.mode else self.lane
 
     @property
     def ok(self) -> bool:
@@ -405,7 +426,7 @@ def judged(result: Result) -> Result:
     best = result.timings[result.timed_by(Metric.BANDWIDTH)].median
     moved = workload.bytes_moved(result.size)
     rates = Rates(workload.operations(result.size) / best / 1e9)
-    if not moved:
+    if not moved or result.mode in HALVES:  # the workload counts four bytes for each element of a factor
         return replace(result, rates=rates)
     bandwidth, share = moved / best / 1e9, None
     # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
@@ -422,6 +443,8 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
     """Why its device cannot be that fast, in one line; None if it can, or if what it can do is not known."""
     workload = catalogue.workload_module(result.workload)
     moved = workload.bytes_moved(result.size)
+    if result.mode in HALVES:
+        moved /= 2  # no array has fewer than two bytes for each element
     bandwidth = moved / seconds / 1e9
     if _beyond_cache(result, moved):
         limit, what = result.copy_bandwidth, "a copy on it"
@@ -454,7 +477,7 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
 def completed(results: Iterable[Result]) -> list[Result]:
     """The results with their speedups over NumPy in the same environment, and the size from which each technique is
     faster than NumPy. A doubtful time gives no speedup, nor does a stale one over a NumPy of another commit: then those
-    that are known already stay."""
+    that are known already stay. A recipe that rounds its factors is not compared with NumPy, which does not."""
     results = list(results)
     numpy = {
         (each.workload, each.environment, each.size): each
@@ -465,7 +488,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
     for each in results:
         other = numpy.get((each.workload, each.environment, each.size))
         base = other.value(Metric.RESIDENT) if other and of_one_state(each, other) else None
-        times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not each.doubt(metric)}
+        times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not (each.mode or each.doubt(metric))}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups or each.speedups))
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
@@ -552,7 +575,7 @@ def _ratios(one: Result, other: Result, metric: Metric) -> list[float]:
 
 
 class Rank(enum.StrEnum):
-    """The first of a lane at one size, or several that tie."""
+    """The first of a lane and math mode at one size, or several that tie."""
 
     BEST = "best"
     TIE = "tie"
@@ -569,13 +592,14 @@ def _best(lane: Sequence[Result], metric: Metric) -> Result:
 
 
 def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
-    """{technique: its rank} among the results of one workload and size, ranked separately for each lane. A lane with a
-    doubtful value has no ranks, because that one may be the best; nor has one in which only some are stale."""
+    """{technique: its rank} among the results of one workload and size, ranked separately for each lane and math mode.
+    Those with a doubtful value among them have no ranks, because that one may be the best; nor have those of which only
+    some are stale."""
     if metric in UNRANKED:
         return {}
     results = list(results)
-    lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.lane)
-    several = len({each.lane for each in results}) > 1
+    lanes = grouped([each for each in results if each.value(metric) is not None], lambda each: each.peers)
+    several = len({each.peers for each in results}) > 1
     found: dict[str, Rank] = {}
     for lane in lanes:
         if several and all(each.is_numpy for each in lane):

@@ -1,7 +1,8 @@
 """Charts of results, measured just now or stored, each as inline SVG with its numbers in a Table beside it.
 
 These are pure functions: the judged results of one machine go in, and a Chart comes out, or None if there is nothing to
-draw. The SVG takes its font and its text colour from the page; the title is on the page, not in the drawing.
+draw. The SVG takes its font and its text colour from the page; the title is on the page, not in the drawing. A chart
+sets recipes beside one another, so that those which round their factors are not in it; bars() draws what it is told to.
 """
 
 import math
@@ -136,6 +137,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
 
     NumPy transfers and prepares nothing and has no device, so its line shows its resident time, to which speedups are
     relative."""
+    results = list(results)
     found = [each for each in completed(_measured(results)) if each.value(_drawn_metric(each, metric)) is not None]
     found.sort(key=lambda each: each.size)
     sizes = sorted({each.size for each in found})
@@ -185,7 +187,8 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
         records += [_record("by_size", each, value_s=_time(each, metric), **about) for each in line]
     title = f"{name}, {metric}: time over size{_how_many(drawn, lines)}"
     head = ("technique", "lane", "on", *map(label, sizes), *["faster than NumPy from"] * has_crossings)
-    table = _table(title, found, head, "lll" + "r" * (len(head) - 3), rows, records, workload=name)
+    notes = _left_out(results)
+    table = _table(title, found, head, "lll" + "r" * (len(head) - 3), rows, records, notes, workload=name)
     return chart(draw, 270, text, table)
 
 
@@ -213,6 +216,7 @@ def _time(result: Result, metric: Metric) -> float:
 def roofline(results: Iterable[Result]) -> Chart | None:
     """Operations per second over operations per byte, each workload at its largest size, below the bandwidth of a copy
     on the same device."""
+    results = list(results)
     found = [
         (each, intensity)
         for each in _largest(_measured(results))
@@ -277,6 +281,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
         _known(each.rates).operations > 1.1 * intensity * _known(each.copy_bandwidth) for each, intensity in found
     )
     notes = [Entry("A point above its device's line: the arrays fit in a cache.", "note")] * above
+    notes += _left_out(results)
     return chart(draw, 290, text, _table(title, mine, head, "llllrr", rows, records, notes))
 
 
@@ -313,7 +318,8 @@ def share_of_limit(results: Iterable[Result]) -> Chart | None:
 def cold_start(results: Iterable[Result]) -> Chart | None:
     """Bars: the time to the first result in a fresh process, for one workload, split into its parts if they were
     measured."""
-    started = {each.name: each for each in results if each.value(Metric.FIRST)}
+    results = list(results)
+    started = {each.name: each for each in results if each.value(Metric.FIRST) and not each.mode}
     found = sorted(started.values(), key=_first_s)
     if not found:
         return None
@@ -338,7 +344,7 @@ def cold_start(results: Iterable[Result]) -> Chart | None:
     title = f"{name}, first result in a fresh process with empty caches{_how_many(drawn, found)}"
     head = ("technique", "lane", "on", "first result", *(STARTING[part] for part in parts))
     legend = [(STARTING[part], piece) for part, piece in zip(parts, PIECES, strict=False)] or _lanes(drawn)
-    table = _table(title, found, head, "lll" + "r" * (1 + len(parts)), rows, records, workload=name)
+    table = _table(title, found, head, "lll" + "r" * (1 + len(parts)), rows, records, _left_out(results), workload=name)
     return _bars({"": panel}, legend, text, table)
 
 
@@ -346,6 +352,7 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
     """Bars: the parts of a call's time at one size of one workload (the smallest, if none is given): the device's own
     time, then what the resident time adds and how much of that prepared() saves, then what the transfers add. NumPy is
     a single piece, for comparison."""
+    results = list(results)
     every = [Cost.of(each) for each in _measured(results) if each.is_numpy or each.value(Metric.DEVICE) is not None]
     sizes = {cost.result.size for cost in every if cost.parts}
     size = size if size is not None else min(sizes, default=None)
@@ -374,13 +381,14 @@ def costs(results: Iterable[Result], size: Size | None = None) -> Chart | None:
     head = ("technique", "lane", "on", *known, "total", *metrics)
     legend = [(part, PARTS[part][1]) for part in known if any(part in cost.parts for cost in drawn)]
     legend += [("NumPy, resident", NUMPY)] * any(cost.result.is_numpy for cost in drawn)
-    table = _table(title, mine, head, "lll" + "r" * (len(head) - 3), rows, records, workload=name)
+    notes = _left_out(results)
+    table = _table(title, mine, head, "lll" + "r" * (len(head) - 3), rows, records, notes, workload=name)
     return _bars({"": panel}, legend, text, table, cut=True)
 
 
 def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> Chart | None:
     """Bars of selected metrics, which must have the same unit. What was not measured is left out."""
-    every = {each.work: each for each in of_one_environment(_measured(results))}
+    every = {each.work: each for each in of_one_environment(each for each in results if each.value(Metric.RESIDENT))}
     found = []
     for label, workload, technique, size, metric in picks:
         each = every.get((workload, technique, size))
@@ -435,7 +443,13 @@ def _first_s(result: Result) -> float:
 
 
 def _measured(results: Iterable[Result]) -> list[Result]:
-    return [each for each in results if each.value(Metric.RESIDENT)]
+    return [each for each in results if each.value(Metric.RESIDENT) and not each.mode]
+
+
+def _left_out(results: Iterable[Result]) -> list[Entry]:
+    """Which techniques a chart and its table do not show because they round their factors, if there are any."""
+    names = dict.fromkeys(f"{each.name} ({each.mode})" for each in results if each.ok and each.mode)
+    return [Entry(f"Not shown, since they round their factors: {', '.join(names)}.", "note")] * bool(names)
 
 
 def _largest(results: Iterable[Result]) -> list[Result]:

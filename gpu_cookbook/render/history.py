@@ -426,7 +426,7 @@ def _numbers(title: str, lines: Sequence[Line], metric: Metric, commits: Sequenc
         shown += at.values()
         entries = [metric_entry(at.get(commit), metric) for commit in commits]
         words = (Entry(line.name, recipe=(first.workload, first.technique)), Entry(first.label))
-        rows.append((*words, Entry(first.lane), *entries))
+        rows.append((*words, Entry(first.peers), *entries))
         about = {"table": "moved", "metric": metric}
         records += [about | stored_record(each) | metric_record(each, metric) for each in at.values()]
     head = ("technique", "size", "lane", *(commit[:8] for commit in commits))

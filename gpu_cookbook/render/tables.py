@@ -37,6 +37,7 @@ METRICS = {
     Metric.ERROR: "the largest difference of an element from the reference, relative to the largest value that it "
     "could have (of a mean or an elementwise result: to the value itself); not ranked",
 }
+MODE = "math mode"
 LEGEND = {  # sign: what it means
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
     format.RANKS[
@@ -53,6 +54,8 @@ LEGEND = {  # sign: what it means
     ),
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
+    MODE: "TF32, float16 or bfloat16 after a lane: the recipe rounds the factors of its products. It is ranked among "
+    "recipes that do the same, and not compared with NumPy.",
 }
 RATIOS = "× NumPy: NumPy's resident time divided by resident, and by transfer, unless one of the two is doubtful."
 ARITHMETIC = "Gop/s: billions of operations per second, if arithmetic, not memory, takes the time."
@@ -178,8 +181,8 @@ def compared(results: Iterable[Result]) -> list[Table]:
 
 
 def side_by_side(results: Iterable[Result]) -> Table:
-    """All metrics of one workload in one table, the fastest of each size and lane first. Each environment has rows and
-    ranks of its own."""
+    """All metrics of one workload in one table, the fastest of each size and lane first, and recipes that round their
+    factors last. Each environment has rows and ranks of its own."""
     results = list(results)
     workload = results[0].workload
     ok = [each for each in results if each.ok]
@@ -188,11 +191,12 @@ def side_by_side(results: Iterable[Result]) -> Table:
             each.size,
             each.environment != machine.MAIN,
             each.environment,
+            each.mode,
             each.lane,
             each.order(Metric.RESIDENT),
         )
     )
-    several = len({each.lane for each in ok}) > 1
+    several = len({each.peers for each in ok}) > 1
     # Leave out a column that is empty, or that only says that NumPy is as fast as itself.
     silent = (format.UNKNOWN, "1")
     used = [(head, what) for head, what in COMPARED if any(_told(each, what).text not in silent for each in ok)]
@@ -200,10 +204,10 @@ def side_by_side(results: Iterable[Result]) -> Table:
     for mine in grouped(ok, lambda each: (each.size, each.environment)):
         rivals = [each for each in results if (each.size, each.environment) == (mine[0].size, mine[0].environment)]
         ranked: dict[Any, dict[str, Rank]] = {metric: ranks(rivals, metric) for metric in Metric}
-        for lane in grouped(mine, lambda each: each.lane):
-            words = (lane[0].label, *[lane[0].lane] * several, _environments(lane))
+        for peers in grouped(mine, lambda each: each.peers):
+            words = (peers[0].label, *[peers[0].peers] * several, _environments(peers))
             rows.append((Entry(", ".join(filter(None, words)), "group"), *[Entry()] * (1 + len(used))))
-            for each in lane:
+            for each in peers:
                 entries = [_told(each, what, ranked.get(what, {}).get(each.technique, "")) for _, what in used]
                 rows.append((technique_entry(each), Entry(each.place), *entries))
     statement = catalogue.workloads().get(workload, "").partition(": ")[2]
@@ -227,7 +231,8 @@ def explained(results: Iterable[Result]) -> list[Entry]:
         for head, what in COMPARED
         if what in METRICS and any(each.value(what) is not None for each in ok)
     )
-    signs = [sign for sign in LEGEND if sign != format.STALE or any(each.stale for each in ok)]
+    there = {format.STALE: any(each.stale for each in ok), MODE: any(each.mode for each in ok)}
+    signs = [sign for sign in LEGEND if there.get(sign, True)]
     caption = f"All times are medians. {metrics} {RATIOS} {ARITHMETIC} {CROSSING}"
     return [Entry(text, "note") for text in (caption, legend(signs), _measured_with(ok))]
 
@@ -268,7 +273,8 @@ def measured(results: Iterable[Result], lane: str | None = None, workload: str |
             tables += [table for table in found if table.rows or table is found[0]]
             below(tables, reasons_of(mine))
         if runs:
-            below(tables, [Entry(legend(), "note"), provenance("Measured", runs), *elsewhere(spreads)])
+            signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]
+            below(tables, [Entry(legend(signs), "note"), provenance("Measured", runs), *elsewhere(spreads)])
     return tables
 
 
@@ -314,23 +320,24 @@ def shown(result: Result | None, metric: Metric) -> bool:
 def _of_metric(
     results: Sequence[Result], metric: Metric, source: str, spreads: Mapping[repeats.Kind, repeats.Spread]
 ) -> Table:
-    """The table of one metric of one workload, the fastest at the largest size first."""
+    """The table of one metric of one workload, the fastest at the largest size first, and recipes that round their
+    factors last."""
     workload = results[0].workload
     every = {(each.technique, each.size): each for each in results}
     there = [each for each in every.values() if shown(each, metric)]
     sizes = sorted({each.size for each in there})
     ranked = {size: ranks([each for each in every.values() if each.size == size], metric) for size in sizes}
-    several = len({each.lane for each in there}) > 1
+    several = len({each.peers for each in there}) > 1
     rows, records = {}, []
     for mine in grouped(there, lambda each: each.technique):
-        technique, lane = mine[0].technique, mine[0].lane
+        technique = mine[0].technique
         place = next((each.place for each in mine if each.place), "")
-        row = [technique_entry(mine[0]), *[Entry(lane)] * several, Entry(place)]
-        order: list[Any] = [lane]
+        row = [technique_entry(mine[0]), *[Entry(mine[0].peers)] * several, Entry(place)]
+        order: list[Any] = [mine[0].mode, mine[0].lane]
         for size in sizes:
             result, rank = every.get((technique, size)), ranked[size].get(technique, "")
             row.append(metric_entry(result, metric, rank))
-            order.insert(1, result.order(metric) if result else math.inf)
+            order.insert(2, result.order(metric) if result else math.inf)
             if result and result.value(metric) is not None:
                 low, high = repeats.interval(result, metric, spreads) or (None, None)
                 more = {
@@ -363,11 +370,11 @@ def _overview(results: Sequence[Result], source: str) -> Table:
         name: ranks([each for each in every.values() if each.workload == name], Metric.RESIDENT) for name in sizes
     }
     timed = [each for each in every.values() if each.value(Metric.RESIDENT) is not None]
-    several = len({each.lane for each in timed}) > 1
+    several = len({each.peers for each in timed}) > 1
     rows = []
     for mine in sorted(grouped(timed, lambda each: each.technique), key=lambda mine: _numpy_first(mine[0])):
         technique = mine[0].technique
-        row = [Entry(technique), *[Entry(mine[0].lane)] * several, Entry(mine[0].place)]
+        row = [Entry(technique), *[Entry(mine[0].peers)] * several, Entry(mine[0].place)]
         for workload in sizes:
             entry = metric_entry(every.get((workload, technique)), Metric.RESIDENT, ranked[workload].get(technique, ""))
             row.append(replace(entry, recipe=(workload, technique)) if entry.text else entry)

@@ -9,17 +9,10 @@ import numpy as np
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Size
+from gpu_cookbook.results import FACTOR_BITS, Size, mode_of
 from gpu_cookbook.run.check import steps
 
-# The first word of a recipe's "Math:" line: how far off the factors of its products may be, relative to their values.
-FACTORS = {"TF32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 SHARED = "shared_"  # functions of a workload for the recipes that average the samples that the tuned lane shares
-
-
-def factors(recipe: Recipe) -> float | None:
-    """The rounding of factors that the recipe declares; None if they are those of the arrays."""
-    return FACTORS.get(recipe.math.replace(",", " ").partition(" ")[0])
 
 
 def workload_for(recipe: Recipe) -> ModuleType:
@@ -29,16 +22,17 @@ def workload_for(recipe: Recipe) -> ModuleType:
     facts = dict(vars(workload))
     if recipe.shares_samples:
         facts |= {name.removeprefix(SHARED): facts[name] for name in list(facts) if name.startswith(SHARED)}
-    if "exact_inputs" in facts and (rounding := factors(recipe)):
-        facts["tolerance"] = partial(workload.tolerance, factors=rounding)
-        del facts["exact_inputs"]
+    if "exact_inputs" in facts and (bits := FACTOR_BITS.get(mode_of(recipe.math))):
+        facts["tolerance"] = partial(workload.tolerance, factors=2.0**-bits)
+        facts["exact_inputs"] = partial(workload.exact_inputs, bits=bits)
     adapted = ModuleType(workload.__name__)
     vars(adapted).update(facts)
     return adapted
 
 
 def inexact(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """What is wrong with the answers to inputs that have only one in the arrays' own dtype, in one line, or None."""
+    """What is wrong with the answers to inputs that have only one, with as many bits as the recipe says that it keeps,
+    in one line, or None."""
     upload, function, wait, download = steps(module, workload)
     for what, inputs in getattr(workload, "exact_inputs", lambda size: ())(size):
         expected = workload.reference(*inputs)

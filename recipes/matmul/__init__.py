@@ -66,7 +66,9 @@ def tolerance(expected, a, b, factors=0):
     exact_inputs() finds such a rounding at any K.
 
     ``factors``: that both factors may be rounded to within this part of their values, as the recipe declares: eight
-    times the square root of the sum of the squares of the terms, of which one standard deviation is 0.6.
+    times the square root of the sum of the squares of the terms, of which one standard deviation is 0.6. Tensor cores
+    may also cut what they are given to TF32, so that each factor loses between nothing and twice as much: that is a
+    rounding, and this part of each factor less: 2 ``factors`` |result| more.
     """
     k = a.shape[1]
     if k == 0:
@@ -74,7 +76,8 @@ def tolerance(expected, a, b, factors=0):
     sums = 2.0**-24 * (min(k + 2, 16) * error_scale(expected, a, b) + k * np.abs(expected)) + k * 2.0**-149
     if not factors:
         return sums
-    return sums + 8 * factors * np.sqrt(np.square(a, dtype=np.float64) @ np.square(b, dtype=np.float64))
+    terms = np.sqrt(np.square(a, dtype=np.float64) @ np.square(b, dtype=np.float64))
+    return sums + factors * (8 * terms + 2 * np.abs(expected))
 
 
 def error_scale(expected, a, b):
@@ -82,11 +85,15 @@ def error_scale(expected, a, b):
     return np.outer(*(np.sqrt(np.square(x, dtype=np.float64).sum(axis)) for x, axis in ((a, 1), (b, 0))))
 
 
-def exact_inputs(size, seed=0):
+def exact_inputs(size, seed=0, bits=24):
     """Inputs with only one right answer, if products are those of float32, in any order of the sum: (what, inputs).
 
     Each sum has one term that is not 0, a number of 24 bits times a power of two. TF32, float16 and bfloat16 drop bits
     of it, and so do sums of several parts with fewer bits together.
+
+    ``bits``: how many a factor keeps. If these are fewer, the other factor has as many instead of being a power of two:
+    their product fits into the 24 bits of a float32, and a result that is rounded once more, to 16 bits in memory, has
+    lost some of it.
     """
     m, k, n = shape(size)
     rng = np.random.default_rng(seed)
@@ -94,16 +101,17 @@ def exact_inputs(size, seed=0):
         return
 
     def numbers(shape):
-        return (rng.integers(2**22, 2**23, shape) * 2 + 1).astype(np.float32) * np.float32(2.0**-23)
+        """From 1 to 2, and odd in the last of their bits."""
+        return ((rng.integers(2 ** (bits - 2), 2 ** (bits - 1), shape) * 2 + 1) * 2.0 ** (1 - bits)).astype(np.float32)
 
     def selection(rows, columns):
-        """One power of two in each column."""
+        """One number in each column."""
         chosen = np.zeros((rows, columns), np.float32)
         chosen[rng.integers(0, rows, columns), np.arange(columns)] = 2.0 ** rng.integers(-3, 4, columns)
-        return chosen
+        return chosen if bits == 24 else chosen * numbers(columns)
 
-    yield "24 bits in a: ", (numbers((m, k)), selection(k, n))
-    yield "24 bits in b: ", (np.ascontiguousarray(selection(k, m).T), numbers((k, n)))
+    yield f"{bits} bits in a: ", (numbers((m, k)), selection(k, n))
+    yield f"{bits} bits in b: ", (np.ascontiguousarray(selection(k, m).T), numbers((k, n)))
 
 
 def bytes_moved(size):
