@@ -9,8 +9,10 @@ from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is decorated
 
+import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from seeds import fault_of_seeds  # noqa: E402
+from triton.runtime import interpreter  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import distribution  # noqa: E402
@@ -28,6 +30,25 @@ SIZES = {
     "subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (257, 1), (5, 131)),
     "random_subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (5, 71)),
 }
+plain_dot = interpreter.InterpreterBuilder.create_dot
+
+
+def dot(self, a, b, total, input_precision, imprecise):
+    """As tensor cores do it. The interpreter multiplies the bits of bfloat16 as if they were whole numbers
+    (https://github.com/triton-lang/triton/issues/11584), and all of a float32's where TF32 is asked for."""
+
+    def factor(x):
+        if x.dtype.scalar.is_bf16():
+            return interpreter.TensorHandle((x.data.astype(np.uint32) << 16).view(np.float32), interpreter.tl.float32)
+        if x.dtype.scalar.is_fp32() and input_precision.name == "TF32":
+            bits = np.ascontiguousarray(x.data).view(np.uint32) & np.uint32(0xFFFFE000)
+            return interpreter.TensorHandle(bits.view(np.float32), interpreter.tl.float32)
+        return x
+
+    return plain_dot(self, factor(a), factor(b), total, input_precision, imprecise)
+
+
+interpreter.InterpreterBuilder.create_dot = dot
 torch.cuda.synchronize = lambda: None  # the interpreter is done when it returns
 warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
 

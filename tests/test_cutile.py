@@ -11,8 +11,9 @@ from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import check_refusals
+from gpu_cookbook.run.check import Expected, check_refusals
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.run.precision import inexact, workload_for
 from recipes.random_subset_mean import philox
 
 RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "cuTile"]
@@ -24,6 +25,7 @@ KERNELS = {
     "subset_mean": ("add_subset", "float64 2", "float64 1", 512),
     "random_subset_mean": ("add_subset", *("int64",) * 4, "float64 1", 512),
 }
+FACTORS = {"matmul_cutile_bf16": "bfloat16 2"}  # of recipes that take other arrays than their workload's
 HERE = machine.installed("cuda") and machine.installed("cuda.tile")
 
 
@@ -38,7 +40,7 @@ def test_a_recipe_compiles_its_kernels_anew(monkeypatch):
 
 
 @pytest.mark.skipif(not HERE, reason="cuda-tile not installed")
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
 def test_the_kernels_compile(recipe, monkeypatch):
     import cuda.tile as ct
     from cuda.tile import compilation
@@ -62,13 +64,24 @@ def test_the_kernels_compile(recipe, monkeypatch):
 
     if not machine.installed("cupy"):
         monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    if not machine.installed("ml_dtypes"):
+        monkeypatch.setitem(sys.modules, "ml_dtypes", SimpleNamespace(bfloat16=None))
     kernel, *arguments = KERNELS[recipe.workload]
+    factors = FACTORS.get(f"{recipe.workload}_{recipe.technique}")
+    arguments[:2] = [factors] * 2 if factors else arguments[:2]
     convention = compilation.CallingConvention.cutile_python_v1()
     signature = compilation.KernelSignature([constraint(each) for each in arguments], convention)
     cubin = io.BytesIO()
     function = getattr(Loader(recipe).execute(), kernel)
     compilation.export_kernel(function, [signature], cubin, gpu_code="sm_90", output_format="cubin")
     assert cubin.getvalue()[:4] == b"\x7fELF"
+
+
+class Tile(np.ndarray):
+    def astype(self, dtype, *rest, **options):
+        if dtype != "tfloat32":
+            return super().astype(dtype, *rest, **options)
+        return ((self.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)  # rounded
 
 
 def part(index, shape):
@@ -79,7 +92,7 @@ def part(index, shape):
 def load(array, index, shape, padding_mode=np.nan):
     values = array[part(index, shape)]
     assert values.size, "a tile outside the array"
-    tile = np.full(shape, padding_mode, array.dtype)
+    tile = np.full(shape, padding_mode, array.dtype).view(Tile)
     tile[tuple(map(slice, values.shape))] = values
     return tile
 
@@ -97,7 +110,7 @@ def gather(array, index):
 
 @pytest.fixture
 def on_host(monkeypatch):
-    """A function that gives a workload's recipe, with NumPy in place of cuda.tile and CuPy: a tile is an array."""
+    """A function that gives a recipe's module, with NumPy in place of cuda.tile and CuPy: a tile is an array."""
     tile, cupy = ModuleType("cuda.tile"), ModuleType("cupy")
     grid = SimpleNamespace()
 
@@ -119,7 +132,8 @@ def on_host(monkeypatch):
     tile.astype, tile.cdiv = np.ndarray.astype, lambda n, size: -(-n // size)
     tile.bid, tile.num_blocks = lambda axis: grid.block, lambda axis: grid.blocks
     tile.num_tiles = lambda array, axis, shape: -(-array.shape[axis] // shape[axis])
-    tile.mma, tile.PaddingMode = lambda a, b, c: a @ b + c, SimpleNamespace(ZERO=0)
+    tile.mma, tile.PaddingMode = lambda a, b, c: np.float32(a) @ np.float32(b) + c, SimpleNamespace(ZERO=0)
+    tile.tfloat32 = "tfloat32"
     tile.ScalarInt64 = tile.IndexedWithInt64 = None
     tile.Constant = {int: None}
     for name in ("array", "empty", "empty_like", "may_share_memory", "nan"):
@@ -130,8 +144,7 @@ def on_host(monkeypatch):
     sys.modules["cuda"].tile = tile
     monkeypatch.setitem(sys.modules, "cuda.tile", tile)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    recipes = {each.workload: each for each in RECIPES}
-    return lambda workload: Loader(recipes[workload]).execute()
+    return lambda workload, technique="cutile": Loader(catalogue.find(workload, technique)).execute()
 
 
 @pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean"])
@@ -150,7 +163,7 @@ def test_right_on_the_host(on_host, name):
 
 def test_arrays_that_overlap_are_copied_first(on_host):
     """cuTile leaves undefined what a kernel does with them. In multiply, out may be an input."""
-    multiply, matmul = on_host("multiply").multiply, on_host("matmul").matmul
+    multiply = on_host("multiply").multiply
     x, y = np.random.default_rng(0).standard_normal((2, 3_001), np.float32)
     left, right = x[1:], x[:-1]
     for a, b in ((x, y), (x, x), (left, right)):
@@ -159,11 +172,40 @@ def test_arrays_that_overlap_are_copied_first(on_host):
             found = multiply(a, b, out=out)
             assert out is None or found is out
             np.testing.assert_array_equal(found, expected)
-    square = np.random.default_rng(0).standard_normal((50, 50), np.float32)
-    np.testing.assert_allclose(matmul(square, square), square @ square, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(matmul(square[1:], square), square[1:] @ square, rtol=0, atol=1e-4)
-    with pytest.raises(ValueError, match="neither a nor b"):
-        matmul(square, square.copy(), out=square)
+
+
+@pytest.fixture(params=[recipe for recipe in RECIPES if recipe.workload == "matmul"], ids=lambda each: each.technique)
+def matmul(request, on_host):
+    """(workload, recipe) of a product."""
+    if request.param.technique.endswith("bf16") and not machine.installed("ml_dtypes"):
+        pytest.skip("ml_dtypes is not installed")
+    return workload_for(request.param), on_host("matmul", request.param.technique)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (17, 200, 3), (0, 5, 3), (5, 0, 3), (65, 97, 130)])
+def test_a_product_is_as_exact_as_its_recipe_says(matmul, size):
+    workload, recipe = matmul
+    inputs = workload.inputs(size)
+    given = recipe.upload(*inputs)
+    for out in (None, np.full((size[0], size[2]), np.nan, np.float32)):
+        result = recipe.matmul(*given, out)
+        assert (out is None or result is out) and result.dtype == np.float32
+        assert Expected(workload, inputs).disagreement(recipe.download(result)) is None
+    assert inexact(recipe, workload, size) is None
+
+
+def test_products_of_wrong_arrays_are_refused(matmul):
+    assert check_refusals(*reversed(matmul)) is None
+
+
+def test_factors_that_overlap_are_copied_first(matmul):
+    _, recipe = matmul
+    (square,) = recipe.upload(np.random.default_rng(0).standard_normal((50, 50), np.float32))
+    for left in (square, square[1:]):
+        expected = recipe.matmul(left.copy(), square.copy())
+        np.testing.assert_array_equal(recipe.matmul(left, square), expected)
+    with pytest.raises(ValueError, match="matmul takes"):
+        recipe.matmul(square, square.copy(), out=square)
 
 
 def test_a_seed_gives_its_own_answer_or_is_refused(on_host):

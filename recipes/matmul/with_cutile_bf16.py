@@ -1,0 +1,87 @@
+"""Multiply two matrices in cuTile on tensor cores: bfloat16 in, float32 out, a tile at a time with ct.mma.
+
+Framework: cuTile
+Runs on: NVIDIA GPU
+Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]" ml_dtypes
+Environment: cutile
+Follows: https://docs.nvidia.com/cuda/cutile-python/generated/cuda.tile.mma.html
+Follows: https://github.com/NVIDIA/cutile-python/blob/main/samples/MatMul.py
+Math: bfloat16 (upload() rounds to 8 significant bits; sums and the result in float32)
+
+upload() takes float32 arrays, like those of the recipes beside this one, and rounds them on the host: what goes to the
+GPU and stays there is half as large. NumPy has no bfloat16; CuPy takes that of ml_dtypes.
+
+What a kernel does with two arrays that overlap is undefined, so b is copied first if it overlaps a. A grid has fewer
+than 2**24 blocks, so a c of more tiles is a ValueError of cuTile's.
+"""
+
+import cuda.tile as ct
+import cupy as cp
+import numpy as np
+from ml_dtypes import bfloat16
+
+M, N, K = 64, 64, 32  # a block computes M×N elements of c, from M×K elements of a and K×N of b at a time
+
+
+@ct.kernel
+def kernel(
+    a: ct.IndexedWithInt64,
+    b: ct.IndexedWithInt64,
+    c: ct.IndexedWithInt64,
+    M: ct.Constant[int],
+    N: ct.Constant[int],
+    K: ct.Constant[int],
+):
+    across = ct.num_tiles(c, axis=1, shape=(M, N))
+    y, x = ct.bid(0) // across, ct.bid(0) % across  # the second axis of a grid is limited to 65,535
+    total = ct.zeros((M, N), ct.float32)
+    for i in range(ct.num_tiles(a, axis=1, shape=(M, K))):
+        # Zeros outside a and b add nothing.
+        left = ct.load(a, (y, i), (M, K), padding_mode=ct.PaddingMode.ZERO)
+        right = ct.load(b, (i, x), (K, N), padding_mode=ct.PaddingMode.ZERO)
+        total = ct.mma(left, right, total)
+    ct.store(c, (y, x), total)
+
+
+def upload(*arrays):
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C").astype(bfloat16), blocking=True) for x in arrays)
+
+
+def matmul(a, b, out=None):
+    right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == bfloat16
+    if right and out is not None:
+        right = out.shape == (a.shape[0], b.shape[1]) and out.dtype == np.float32
+    if not right:
+        raise ValueError(
+            f"matmul takes bfloat16 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            + ("" if out is None else f", into float32, not {out.dtype} {out.shape}")
+        )
+    (m, k), n = a.shape, b.shape[1]
+    out = cp.empty((m, n), np.float32) if out is None else out
+    if not all(x.flags.c_contiguous for x in (a, b, out)):
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
+    if out.size and k == 0:
+        out.fill(0)
+    elif out.size:  # a grid of no blocks is an error
+        if cp.may_share_memory(out, a) or cp.may_share_memory(out, b):
+            raise ValueError("matmul takes an out that is neither a nor b")
+        b = b.copy() if cp.may_share_memory(a, b) else b
+        grid = (ct.cdiv(m, M) * ct.cdiv(n, N),)
+        ct.launch(cp.cuda.get_current_stream(), grid, kernel, (a, b, out, M, N, K))
+    return out
+
+
+def wait(c):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(c):
+    return cp.asnumpy(c)
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 200, 200), np.float32)
+    c = download(matmul(*upload(a, b)))
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=0.3)
+    print("matmul, cuTile, bfloat16: 200×200×200, all right")

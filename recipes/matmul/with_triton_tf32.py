@@ -1,0 +1,79 @@
+"""Multiply two matrices in Triton on tensor cores, in TF32: the kernel that computes a tile at a time with tl.dot.
+
+Framework: Triton
+Runs on: NVIDIA GPU
+Install: pip install triton torch numpy
+Needs: gcc
+Follows: https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html
+Math: TF32 (tl.dot's default; factors are cut to 11 significant bits, not rounded; sums in float32)
+
+Tensor cores multiply TF32 from compute capability 8.0 on, and leave out the last 13 bits of each float32 number.
+"""
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+device = torch.device("cuda")
+M, N, K = 64, 64, 32  # a program computes M×N elements of c, from M×K elements of a and K×N of b at a time
+GROUP = 8  # rows of tiles that go through the same columns together, so that the L2 cache still has what they share
+
+
+@triton.jit
+def kernel(a, b, c, m, k, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr):
+    down, across = tl.cdiv(m, M), tl.cdiv(n, N)
+    tile = tl.program_id(0)  # one-dimensional: the second axis of a grid is limited to 65,535
+    y, x = tl.swizzle2d(tile // across, tile % across, down, across, GROUP)
+    # An offset has 64 bits: row times k would wrap at 2**31 elements.
+    rows = y.to(tl.int64) * M + tl.arange(0, M)[:, None]
+    columns = x.to(tl.int64) * N + tl.arange(0, N)[None, :]
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        i, j = start + tl.arange(0, K)[None, :].to(tl.int64), start + tl.arange(0, K)[:, None].to(tl.int64)
+        # Zeros outside a and b add nothing.
+        left = tl.load(a + rows * k + i, (rows < m) & (i < k), 0.0)
+        right = tl.load(b + j * n + columns, (j < k) & (columns < n), 0.0)
+        total = tl.dot(left, right, total, input_precision="tf32")
+    tl.store(c + rows * n + columns, total, (rows < m) & (columns < n))
+
+
+def upload(*arrays):
+    # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
+    host = [np.asarray(x, np.float32, order="C") for x in arrays]
+    return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
+
+
+def matmul(a, b, out=None):
+    right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == torch.float32
+    if right and out is not None:
+        right = tuple(out.shape) == (a.shape[0], b.shape[1]) and out.dtype == torch.float32
+    if not right:
+        raise ValueError(
+            f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
+            + ("" if out is None else f" into {out.dtype} {tuple(out.shape)}")
+        )
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty((m, n), dtype=a.dtype, device=a.device) if out is None else out
+    if not all(x.is_contiguous() for x in (a, b, out)):
+        raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
+    if out.numel():  # a grid of no programs is an error
+        if out.data_ptr() in (a.data_ptr(), b.data_ptr()):
+            raise ValueError("matmul takes an out that is neither a nor b")
+        kernel[(triton.cdiv(m, M) * triton.cdiv(n, N),)](a, b, out, m, k, n, M, N, K, GROUP)
+    return out
+
+
+def wait(c):
+    torch.cuda.synchronize()
+
+
+def download(c):
+    return c.cpu().numpy()
+
+
+if __name__ == "__main__":
+    a, b = np.random.default_rng(0).standard_normal((2, 200, 200), np.float32)
+    c = download(matmul(*upload(a, b)))
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=0.1)
+    print("matmul, Triton, TF32: 200×200×200, all right")
