@@ -1,4 +1,4 @@
-"""What a launch takes in each framework, with 1, 4 and 16 arguments: ``python benchmarks/launches.py``.
+"""What a launch takes in several frameworks, with 1, 4 and 16 arguments: ``python benchmarks/launches.py``.
 
 Each script of docs/launches runs in a process of its own with a time limit. docs/launches.md says what is measured;
 gpu_cookbook/run/launches.py does it, and checks that each launch has added one to each array. Without an NVIDIA GPU,
@@ -67,7 +67,7 @@ def main(
         str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
     ] = None,
 ):
-    """Measure what a launch takes in each framework."""
+    """Measure what a launch takes in several frameworks."""
     head = ""
     if save:
         try:

@@ -1,4 +1,4 @@
-"""What a launch takes in each framework, as benchmarks/launches.py measured it: a chart and a table of all."""
+"""What a launch takes in several frameworks, as benchmarks/launches.py measured it: a chart and a table of all."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

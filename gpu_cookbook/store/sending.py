@@ -37,7 +37,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     scaling.FILE: "what gpu-cookbook scale measured",
     LIMITS: "how near the tuned recipes come to their targets",
     transfers.FILE: "the ways from host to host",
-    transfers.LAUNCHES: "what a launch takes in each framework",
+    transfers.LAUNCHES: "what a launch takes in several frameworks",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }
 

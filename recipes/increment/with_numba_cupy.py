@@ -6,8 +6,8 @@ Install: pip install "numba-cuda[cu13]" "cupy-cuda13x[ctk]" "numpy<2.5"
 Follows: https://docs.cupy.dev/en/stable/user_guide/interoperability.html#numba
 Follows: https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html
 
-At each launch, Numba asks the array anew what it is and where it is. prepared() makes an array of Numba's own of
-it once, without a copy, and launches with that.
+At each launch, Numba asks the array anew what it is and where it is. prepared() wraps it once in an array of Numba's
+own, without a copy, and launches with that.
 """
 
 import cupy as cp
@@ -43,6 +43,7 @@ def launch(flat):
     # Not Numba's default stream: CuPy's next work, and what its pool of memory hands out, come after the kernel.
     stream = cp.cuda.get_current_stream().ptr
     blocks = (flat.shape[0] + THREADS - 1) // THREADS
+    # 0 is the default stream, for Numba too.
     kernel[blocks, THREADS, stream and cuda.external_stream(stream)](flat)
 
 

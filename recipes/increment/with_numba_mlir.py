@@ -8,8 +8,7 @@ Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/kernels.html
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/memory.html#pinned-memory
 
 Only the import, the name and how a thread finds its element differ from the recipe in Numba, whose successor this is.
-For new code its documentation recommends the arrays of CuPy or PyTorch to its own; of CuPy's, it waits for the stream
-at every launch.
+For new code, its documentation recommends the arrays of CuPy or PyTorch.
 """
 
 import numpy as np
@@ -42,7 +41,7 @@ def increment(a):
         raise ValueError("increment takes a C-contiguous array, as upload() makes it")
     if a.size:  # a grid of no blocks is an error
         blocks = (a.size + THREADS - 1) // THREADS
-        kernel[blocks, THREADS](a if a.ndim == 1 else a.ravel())  # ravel() takes longer than a launch
+        kernel[blocks, THREADS](a if a.ndim == 1 else a.ravel())  # ravel() only makes a view, but takes time
     return a
 
 

@@ -7,8 +7,8 @@ Follows: https://nvidia.github.io/warp/stable/user_guide/basics.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
 Shapes: 1 to 4 dimensions, fewer than 2**31 elements
 
-When Warp is first used, it prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by
-the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+When Warp is first used, it prints what it finds, and then each module that it compiles, unless the program sets
+wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
 """
 
 import math
@@ -31,7 +31,7 @@ def pinned(shape):
 def upload(*arrays):
     for x in arrays:
         if not 1 <= np.ndim(x) <= 4 or np.size(x) >= 2**31:
-            raise ValueError(f"Warp takes 1 to 4 dimensions, here of fewer than 2**31 elements, not {np.shape(x)}")
+            raise ValueError(f"Warp takes 1 to 4 dimensions and, here, fewer than 2**31 elements, not {np.shape(x)}")
     there = tuple(wp.array(np.asarray(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
     wp.synchronize_device()  # from a page-locked array the copy goes on after the call, and the caller may change it
     return there
@@ -57,6 +57,7 @@ def increment(a):
 
 
 def prepared(a):
+    """Return a function without arguments: each call adds one to what a then holds, and returns a."""
     command = wp.launch(kernel, dim=a.size, inputs=[flat(a)], device=a.device, record_cmd=True)
 
     def replay():

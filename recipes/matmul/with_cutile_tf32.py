@@ -6,7 +6,7 @@ Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Follows: https://docs.nvidia.com/cuda/cutile-python/generated/cuda.tile.mma.html
 Follows: https://github.com/NVIDIA/cutile-python/blob/main/samples/MatMul.py
-Math: TF32 (factors are rounded to 11 significant bits; sums in float32)
+Math: TF32 (compiled for sm_90, factors are rounded to 11 significant bits; sums in float32)
 
 What a kernel does with two arrays that overlap is undefined, so b is copied first if it overlaps a. A grid has fewer
 than 2**24 blocks, so a c of more tiles is a ValueError of cuTile's.

@@ -8,8 +8,8 @@ Follows: https://docs.nvidia.com/cuda/nvmath-python/latest/host-apis/linalg/gene
 Follows: https://docs.nvidia.com/cuda/nvmath-python/latest/host-apis/linalg/generated/nvmath.linalg.advanced.Matmul.html
 Math: float32, TF32 off (nvmath's default for float32)
 
-Each call plans its product, for which nvmath waits for the stream; what prepared() returns has planned it once. That
-must not be called after the thread that prepared it has ended, with which nvmath destroys the library's handle.
+Each call plans its product, for which nvmath waits for the stream; what prepared() returns has planned it once. Do not
+call that after the thread that prepared it has ended: nvmath then destroys the library's handle.
 """
 
 from weakref import finalize
@@ -40,6 +40,7 @@ def matmul(a, b):
 
 
 def prepared(a, b):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns a new array."""
     refuse_wrong(a, b)
     if not (a.size and b.size):
         return lambda: matmul(a, b)

@@ -6,10 +6,11 @@ Install: pip install warp-lang
 Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
 Math: float32, TF32 off (tile_matmul's default)
+Shapes: 1 to 4 dimensions, rows of fewer than 2**31 bytes
 
-Rows have fewer than 2**31 bytes, and columns fewer than 2**31 elements: Warp's strides and sizes have 32 bits. When it
-is first used, it prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by the
-program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+Warp's strides and sizes have 32 bits. When it is first used, it prints what it finds, and then each module that it
+compiles, unless the program sets wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or
+where WARP_CACHE_PATH says.
 """
 
 import math
@@ -22,7 +23,7 @@ THREADS = 128  # per block; on a CPU Warp has one
 
 
 # wp.tile_matmul looks at its module's options, not at the kernel's: without this one, two more products, for gradients,
-# are compiled for a GPU, which takes longer than all else. So the kernel has a module of its own.
+# are compiled for a GPU as well. So the kernel has a module of its own.
 @wp.kernel(module="unique", module_options={"enable_backward": False})
 def kernel(a: wp.array2d[wp.float32], b: wp.array2d[wp.float32], c: wp.array2d[wp.float32]):
     i, j = wp.tid()
@@ -51,7 +52,8 @@ def upload(*arrays):
 def check_size(shape):
     # The last tile ends beyond the matrix, by fewer than TILE elements.
     if not 1 <= len(shape) <= 4 or max(*shape[:-1], 4 * shape[-1], 0) > 2**31 - 4 * TILE:
-        raise ValueError(f"Warp takes fewer than 2**31 rows of fewer than 2**31 bytes, not {shape} of float32")
+        limits = "1 to 4 dimensions, fewer than 2**31 rows, and rows of fewer than 2**31 bytes"
+        raise ValueError(f"Warp takes {limits}, not {shape} of float32")
 
 
 def fits(x):  # another library's array may have any strides along axes of one element, which say nothing
@@ -88,6 +90,7 @@ def matmul(a, b, out=None):
 
 
 def prepared(a, b, out=None):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns the same out."""
     arrays = a, b, checked(a, b, out)  # the command has only their addresses
     tiles = -(-arrays[2].shape[0] // TILE), -(-arrays[2].shape[1] // TILE)
     options = {"block_dim": THREADS, "device": a.device, "record_cmd": True}

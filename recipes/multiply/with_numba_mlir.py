@@ -8,8 +8,7 @@ Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/kernels.html
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/memory.html#pinned-memory
 
 Only the import, the name and how a thread finds its element differ from the recipe in Numba, whose successor this is.
-For new code its documentation recommends the arrays of CuPy or PyTorch to its own; of CuPy's, it waits for the stream
-at every launch.
+For new code, its documentation recommends the arrays of CuPy or PyTorch.
 """
 
 import numpy as np
@@ -46,7 +45,7 @@ def multiply(a, b, out=None):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if a.size:  # a grid of no blocks is an error
         blocks = (a.size + THREADS - 1) // THREADS
-        # The kernel is for one axis. ravel() only makes a view, but takes longer than a launch.
+        # The kernel is for one axis. ravel() only makes a view, but that takes time.
         kernel[blocks, THREADS](*(x if x.ndim == 1 else x.ravel() for x in (a, b, out)))
     return out
 

@@ -6,8 +6,8 @@ Install: pip install "numba-cuda[cu13]" torch "numpy<2.5"
 Follows: https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html
 Follows: https://docs.pytorch.org/docs/stable/notes/cuda.html
 
-At each launch, Numba asks each tensor anew what it is and where it is. prepared() makes arrays of Numba's own of
-them once, without a copy, and launches with those.
+At each launch, Numba asks each tensor anew what it is and where it is. prepared() wraps them once in arrays of Numba's
+own, without a copy, and launches with those.
 """
 
 import numpy as np
@@ -50,6 +50,7 @@ def launch(*flat):
     # Not Numba's default stream: PyTorch's next work, and what its pool of memory hands out, come after the kernel.
     stream = torch.cuda.current_stream().cuda_stream
     blocks = (flat[0].shape[0] + THREADS - 1) // THREADS
+    # 0 is the default stream, for Numba too.
     kernel[blocks, THREADS, stream and cuda.external_stream(stream)](*flat)
 
 

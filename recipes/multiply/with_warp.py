@@ -7,8 +7,8 @@ Follows: https://nvidia.github.io/warp/stable/user_guide/basics.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
 Shapes: 1 to 4 dimensions, fewer than 2**31 elements
 
-When Warp is first used, it prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by
-the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+When Warp is first used, it prints what it finds, and then each module that it compiles, unless the program sets
+wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
 """
 
 import math
@@ -31,7 +31,7 @@ def pinned(shape):
 def upload(*arrays):
     for x in arrays:
         if not 1 <= np.ndim(x) <= 4 or np.size(x) >= 2**31:
-            raise ValueError(f"Warp takes 1 to 4 dimensions, here of fewer than 2**31 elements, not {np.shape(x)}")
+            raise ValueError(f"Warp takes 1 to 4 dimensions and, here, fewer than 2**31 elements, not {np.shape(x)}")
     there = tuple(wp.array(np.asarray(x, np.float32, order="C"), dtype=wp.float32) for x in arrays)
     wp.synchronize_device()  # from a page-locked array the copy goes on after the call, and the caller may change it
     return there
@@ -66,6 +66,7 @@ def multiply(a, b, out=None):
 
 
 def prepared(a, b, out=None):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns the same out."""
     out = wp.empty_like(a) if out is None else out
     command = wp.launch(kernel, dim=out.size, inputs=flat(a, b, out), device=out.device, record_cmd=True)
     arrays = a, b, out  # the command has only their addresses

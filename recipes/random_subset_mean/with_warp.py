@@ -11,7 +11,7 @@ Shapes: at most 2**32 samples
 Warp's generator has a state of 32 bits, and so makes at most 2**32 different samples: an array of more is refused.
 Until then wp.rand_init makes another state of each place in the whole array, so that no two chunks share a sample, and
 chunk has no say in what they are. When Warp is first used, it prints what it finds, and then each module that it
-compiles; wp.config.quiet = True, set by the program, turns that off. It keeps compiled kernels in ~/.cache/warp, or
+compiles, unless the program sets wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or
 where WARP_CACHE_PATH says.
 """
 
@@ -60,7 +60,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return wp.full(1, np.nan, dtype=wp.float64)
-    chunk = min(chunk, 2**26)  # in bytes, the stride of every other row of more columns has more than 32 bits
+    chunk = min(chunk, 2**26)  # every other row of 2**27 columns would begin 2**31 bytes after the last: too far
     samples = wp.empty((min(chunk, rows), min(chunk, columns)), dtype=wp.float64)
     sums = wp.zeros(BLOCKS, dtype=wp.float64)
     mean = wp.empty(1, dtype=wp.float64)

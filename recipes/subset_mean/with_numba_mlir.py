@@ -7,8 +7,8 @@ Environment: numba_mlir
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/examples.html
 Follows: https://nvidia.github.io/numba-cuda-mlir/latest/user/memory.html#pinned-memory
 
-Only the import and the name differ from the recipe in Numba, whose successor this is. For new code its documentation
-recommends the arrays of CuPy or PyTorch to its own; of CuPy's, it waits for the stream at every launch.
+Only the import and the name differ from the recipe in Numba, whose successor this is. For new code, its documentation
+recommends the arrays of CuPy or PyTorch.
 """
 
 import numpy as np

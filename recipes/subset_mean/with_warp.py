@@ -5,10 +5,11 @@ Runs on: NVIDIA GPU or CPU
 Install: pip install warp-lang
 Follows: https://nvidia.github.io/warp/stable/user_guide/programming_model/tiles.html
 Follows: https://nvidia.github.io/warp/stable/user_guide/runtime.html
+Shapes: 1 to 4 dimensions, rows of fewer than 2**30 bytes
 
-Rows have fewer than 2**30 bytes, and columns fewer than 2**31 elements: Warp's strides and sizes have 32 bits. When it
-is first used, it prints what it finds, and then each module that it compiles; wp.config.quiet = True, set by the
-program, turns that off. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+Warp's strides and sizes have 32 bits. When it is first used, it prints what it finds, and then each module that it
+compiles, unless the program sets wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or
+where WARP_CACHE_PATH says.
 """
 
 import math
@@ -57,7 +58,8 @@ def upload(*arrays):
 def check_size(shape):
     # A row of the subset begins two rows after the one before it.
     if not 1 <= len(shape) <= 4 or max(*shape[:-1], 16 * shape[-1], 0) >= 2**31:
-        raise ValueError(f"Warp takes fewer than 2**31 rows of fewer than 2**30 bytes, not {shape} of float64")
+        limits = "1 to 4 dimensions, fewer than 2**31 rows, and rows of fewer than 2**30 bytes"
+        raise ValueError(f"Warp takes {limits}, not {shape} of float64")
 
 
 def fits(x):  # another library's array may have any strides along axes of one element, which say nothing
