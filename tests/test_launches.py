@@ -464,6 +464,7 @@ pages.write_launches()
 extensions = ["myst_parser", "sphinx_design", "figures"]
 myst_enable_extensions = ["colon_fence"]
 exclude_patterns = ["generated"]
+suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not here
 """
 
 
