@@ -29,22 +29,17 @@ SCRIPTS = ROOT / "docs" / "launches"
 FILE = ROOT / "benchmarks" / "results" / transfers.LAUNCHES
 CODE = ("benchmarks/launches.py", "docs/launches", "gpu_cookbook")  # what a line depends on
 LIMIT = 120  # seconds without a message: until the first one, a process imports, compiles and opens the device
-WAYS = {  # the script, and its function that makes the arrays
-    "cuda_core": ("cuda_core", "zeros"),
-    "cupy": ("cupy", "zeros"),
-    "jax": ("jax", "zeros"),
-    "numba": ("numba", "zeros"),
-    "numba_on_cupy": ("numba", "zeros_of_cupy"),
-    "numba_on_torch": ("numba", "zeros_of_torch"),
-    "pycuda": ("pycuda", "zeros"),
-    "pyopencl": ("pyopencl", "zeros"),
-    "triton": ("triton", "zeros"),
-}
+
+
+def script_of(name: str) -> tuple[str, str]:
+    """The script that launches in this way, and its function that makes the arrays."""
+    script, _, others = name.partition("_on_")
+    return script, f"zeros_of_{others}" if others else "zeros"
 
 
 def measured(name: str) -> Iterator[Step]:
     """Every time of one framework, or a Step of its name that says why there is none."""
-    script, zeros = WAYS[name]
+    script, zeros = script_of(name)
     recipe = catalogue.read(SCRIPTS / f"with_{script}.py")
     if obstacle := machine.obstacle(recipe):
         yield Step(name, reason=obstacle)
@@ -75,7 +70,7 @@ def main(
         except StoreError as error:
             fail(str(error))
     steps: list[Step] = []
-    for name in WAYS:
+    for name in shown.WAYS:
         print(name, file=sys.stderr)
         steps += measured(name)
     out = console()

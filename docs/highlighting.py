@@ -1,5 +1,5 @@
 """Code blocks without an element around each word that looks like plain text, as names and brackets do: with them, a
-page of recipes would be half as large again."""
+page of recipes would be up to half as large again."""
 
 from functools import cache
 

@@ -314,8 +314,8 @@ def test_a_temporary_certificate(shell):
     assert done.returncode == 0, done.stderr
 
 
-# Ray 2.60 itself aborted here once in some hundred runs: a worker found one of its C++ mutexes overwritten, and did not
-# end. The page is then tried once more, in a new cluster; whatever else goes wrong fails at once.
+# Ray 2.60 itself once aborted here: a worker found one of its C++ mutexes overwritten, and its task was not tried again
+# in time. The page is then tried once more, in a new cluster; whatever else goes wrong fails at once.
 @pytest.mark.flaky(reruns=1, only_rerun=r"mutex\.cc.* Mutex corrupt")
 @pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="ray is not installed")
