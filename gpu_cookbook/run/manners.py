@@ -53,6 +53,10 @@ CHANGED_BY_FRAMEWORKS = {
     "Dask": (VARIABLE,),
     "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
     "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
+    # Its compiler hides the frames of its own errors, and calls logging.info(), which sets the root logger up. That of
+    # cuda.compute is the same one, for operators in Python.
+    "cuda.compute": ("sys.excepthook", "the root logger"),
+    "numba-cuda-mlir": ("sys.excepthook", "the root logger"),
     "Triton": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),  # it works on PyTorch's tensors
 }
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
