@@ -141,7 +141,9 @@ class Shell:
         return all(script not in command or importlib.util.find_spec(package) for script, package in PACKAGES.items())
 
     def logs(self):
-        return "\n".join(path.read_text()[-3_000:] for path in sorted(self.folder.glob("server-*.log")))
+        rays = Path(self.short).glob("ray/session_latest/logs/*")
+        servers = [*sorted(self.folder.glob("server-*.log")), *sorted(path for path in rays if path.is_file())]
+        return "\n".join(f"{path.name}:\n{path.read_text(errors='replace')[-3_000:]}" for path in servers)
 
     def processes(self):
         return [p for server in self.servers if server.is_running() for p in [server, *server.children(recursive=True)]]
@@ -314,9 +316,11 @@ def test_a_temporary_certificate(shell):
     assert done.returncode == 0, done.stderr
 
 
-# Ray 2.60 itself once aborted here: a worker found one of its C++ mutexes overwritten, and its task was not tried again
-# in time. The page is then tried once more, in a new cluster; whatever else goes wrong fails at once.
-@pytest.mark.flaky(reruns=1, only_rerun=r"mutex\.cc.* Mutex corrupt")
+# Ray 2.60 itself failed here twice within some ten runs of all tests, and never when this file was run alone: once a
+# worker aborted, as one of its C++ mutexes was overwritten, and once a step was still waiting after a minute, in which
+# Ray replaces no worker that does not start. The page is then tried once more, in a new cluster; whatever else goes
+# wrong fails at once.
+@pytest.mark.flaky(reruns=1, only_rerun=[r"mutex\.cc.* Mutex corrupt", "GetTimeoutError"])
 @pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="ray is not installed")
 def test_ray(shell):

@@ -21,7 +21,8 @@ def gpu_step(x):
 
 if __name__ == "__main__":
     ray.init(address=sys.argv[1], logging_level="ERROR")
-    results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=60)
+    # A process that does not start is replaced after a minute; a cluster without a GPU would keep the steps waiting.
+    results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=180)
     ray.shutdown()
 
     assert sum(x for x, _ in results) == sum(2 * (i + 1) for i in range(8))
