@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {balance}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names
-one: see stored.named, stored.best, stored.scaled_rows and stored.moved."""
+{spread}, {best}, {moved}, {launch}, {balance}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a
+page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and stored.launch."""
 
 import stored
 from docutils import nodes
@@ -98,15 +98,23 @@ class Best(Figure):
 class Moved(Figure):
     """A time, a share, a rate or a ratio of the ways from host to host."""
 
+    read, place = staticmethod(stored.moved), ("transfers", "#the-ladder")
+
     def figure(self, *parts):
-        found = [stored.moved(part) for part in parts]
+        found = [self.read(part) for part in parts]
         if None in found:
             return [nodes.Text("(not measured yet)")]
         text = found[0].text
         if len(found) == 2:
             noise = NOISE * any(each.text.startswith(NOISE) for each in found)
             text = f"{noise}{digits(found[0].value / found[1].value)} ×"
-        return [self.link(text, "transfers", "#the-ladder", found)]
+        return [self.link(text, *self.place, found)]
+
+
+class Launch(Moved):
+    """The time of a launch, or a ratio of two."""
+
+    read, place = staticmethod(stored.launch), ("launches", "")
 
 
 class Balance(Figure):
@@ -146,7 +154,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Balance, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Launch, Balance, Machine, Recipe)
 
 
 def setup(app):

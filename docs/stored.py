@@ -10,7 +10,7 @@ from sphinx.util import logging
 
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
-from gpu_cookbook.render import scaling_tables, timelines
+from gpu_cookbook.render import launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE, digits, seconds
 from gpu_cookbook.results import Crossing, Metric, Result
 from gpu_cookbook.scaling import Row
@@ -199,23 +199,25 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
 
 
 @cache
+def _newest(file: str) -> dict[str, transfers.Kept]:
+    """{machine: its newest run in this file}, GPU_MACHINE first."""
+    found, complaints = transfers.kept(store().folder, file)
+    complain(complaints)
+    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+
+
 def transferred() -> dict[str, transfers.Kept]:
-    """{machine: its newest run of benchmarks/transfers.py}, GPU_MACHINE first."""
-    found, complaints = transfers.kept(store().folder)
-    complain(complaints)
-    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+    """{machine: its newest run of benchmarks/transfers.py}."""
+    return _newest(transfers.FILE)
 
 
-@cache
 def launched() -> dict[str, transfers.Kept]:
-    """{machine: its newest run of benchmarks/launches.py}, GPU_MACHINE first."""
-    found, complaints = transfers.kept(store().folder, transfers.LAUNCHES)
-    complain(complaints)
-    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+    """{machine: its newest run of benchmarks/launches.py}."""
+    return _newest(transfers.LAUNCHES)
 
 
 @dataclass(frozen=True)
-class Moved:
+class Number:
     """A number of one run, and how it is written."""
 
     value: float
@@ -224,7 +226,7 @@ class Moved:
     stale: bool
 
 
-def moved(words: str) -> Moved | None:
+def moved(words: str) -> Number | None:
     """What "STEP [share | rate | ROW]" names: the step's time, its share of the limit, a copy's rate, or how long a row
     of its drawing was busy. The step may be "limit". Of GPU_MACHINE, or of the first machine where it was measured;
     None if there is none."""
@@ -246,7 +248,21 @@ def moved(words: str) -> Moved | None:
             text = {"share": f"{100 * value:.0f} %", "rate": f"{digits(value / 1e9)} GB/s"}.get(" ".join(others))
             noisy = not others and step is not None and step.time is not None and step.time.noisy
             text = NOISE * noisy + (text or seconds(value))
-            return Moved(value, text, run.origin, step is not None and step.stale)
+            return Number(value, text, run.origin, step is not None and step.stale)
+    return None
+
+
+def launch(words: str) -> Number | None:
+    """The time that "NAME COUNT METRIC" names: of a launch in that way, with so many arguments, on GPU_MACHINE, or on
+    the first machine where it was measured; None if there is none."""
+    name, count, metric = words.split()
+    if name not in launches.WAYS or int(count) not in launches.COUNTED or metric not in launches.STYLES:
+        raise NotStored(f"'{words}' names nothing that benchmarks/launches.py measures")
+    for run in launched().values():
+        step = run.steps.get(f"{name}_{count}_{metric}")
+        if step and step.time:
+            text = NOISE * step.time.noisy + seconds(step.time.median)
+            return Number(step.time.median, text, run.origin, step.stale)
     return None
 
 

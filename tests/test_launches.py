@@ -473,7 +473,9 @@ suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not h
 def test_the_page_shows_what_is_stored(machines, tmp_path):
     source, file = tmp_path / "docs", tmp_path / "lines"
     shutil.copytree(ROOT / "docs" / "launches", source / "launches")
-    shutil.copy(ROOT / "docs" / "launches.md", source / "index.md")
+    text = (ROOT / "docs" / "launches.md").read_text(encoding="utf-8")
+    text += "\nCuPy takes {launch}`cupy 4 resident`, JAX {launch}`jax 4 issued / cupy 4 resident` as long.\n"
+    (source / "index.md").write_text(text, encoding="utf-8")
     head = git(ROOT, "rev-parse", "HEAD")
     file.write_text("".join(json.dumps(line(head, name)) + "\n" for name in machines))
     places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
@@ -485,3 +487,14 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert page.count("<svg") == len(machines)
     assert ("Not measured yet" in page) == (not machines)
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    times = ("24.0 µs", "1.42 ×") if machines else ("(not measured yet)",) * 2
+    assert "CuPy takes {}, JAX {} as long.".format(*times) in words
+
+
+def test_a_launch_that_nobody_measures_is_an_error(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    stored = importlib.import_module("stored")
+    for words in ("torch 4 resident", "cupy 5 resident", "cupy 4 device"):
+        with pytest.raises(stored.NotStored, match=r"names nothing that benchmarks/launches.py measures"):
+            stored.launch(words)
