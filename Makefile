@@ -22,7 +22,7 @@ BIN := $(VENV)/bin
 # some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much of
 # its memory is free and who uses it. The threads of OpenBLAS and OpenMP would spin for a while after each product, on
 # cores that other tests need: here they sleep at once. Python may keep what it has compiled, whatever the caller's
-# variables say: thousands of processes import the same modules, and compiling them takes two minutes of all cores.
+# variables say: thousands of processes import the same modules, and compiling them takes two minutes in all.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive \
 	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,4)
 

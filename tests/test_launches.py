@@ -83,7 +83,7 @@ def test_a_script_that_does_not_is_found_out(name, right, wrong, tmp_path):
     assert any(late(path, "zeros", seed).returncode for seed in range(3))
 
 
-@pytest.mark.parametrize("name", ["pyopencl", "jax"])
+@pytest.mark.parametrize("name", ["pyopencl", "jax", "warp"])
 def test_a_script_runs_as_it_is(name):
     if obstacle := machine.obstacle(catalogue.read(script(name))):
         pytest.skip(obstacle)
@@ -295,11 +295,12 @@ def test_a_run_is_stored_and_read_again(clone, scripts, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_pyopencl_is_measured():
-    if obstacle := machine.obstacle(catalogue.read(script("pyopencl"))):
+@pytest.mark.parametrize("name", ["pyopencl", "warp"])
+def test_a_framework_is_measured(name):
+    if obstacle := machine.obstacle(catalogue.read(script(name))):
         pytest.skip(obstacle)
-    steps = {step.name: step for step in benchmark.measured("pyopencl")}
-    names = {f"pyopencl_{count}_{what}" for count in COUNTS for what in ("resident", "issued", "prepared")}
+    steps = {step.name: step for step in benchmark.measured(name)}
+    names = {f"{name}_{count}_{what}" for count in COUNTS for what in ("resident", "issued", "prepared")}
     assert {*steps} == names and all(step.time for step in steps.values()), steps
 
 

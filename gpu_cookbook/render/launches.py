@@ -24,6 +24,7 @@ WAYS = {
     "pycuda": "PyCUDA",
     "pyopencl": "PyOpenCL",
     "triton": "Triton",
+    "warp": "Warp",
 }
 STYLES = {RESIDENT: (COLOURS[0], "o"), ISSUED: (COLOURS[1], "s"), PREPARED: (COLOURS[2], "D")}
 SIZES = dict(zip(COUNTS, (2.5, 4.5, 6.5), strict=True))  # points: of the marker of so many arguments
