@@ -101,7 +101,7 @@ class Moved(Figure):
     read, place = staticmethod(stored.moved), ("transfers", "#the-ladder")
 
     def figure(self, *parts):
-        found = [self.read(part) for part in parts]
+        found = [self.read(part.strip()) for part in parts]
         if None in found:
             return [nodes.Text("(not measured yet)")]
         text = found[0].text

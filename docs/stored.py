@@ -12,7 +12,7 @@ from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE, digits, seconds
-from gpu_cookbook.results import Crossing, Metric, Result
+from gpu_cookbook.results import COUNTS, Crossing, Metric, Result
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, transfers
 from gpu_cookbook.store import scaling as kept
@@ -255,11 +255,11 @@ def moved(words: str) -> Number | None:
 def launch(words: str) -> Number | None:
     """The time that "NAME COUNT METRIC" names: of a launch in that way, with so many arguments, on GPU_MACHINE, or on
     the first machine where it was measured; None if there is none."""
-    name, count, metric = words.split()
-    if name not in launches.WAYS or int(count) not in launches.COUNTED or metric not in launches.STYLES:
+    known = {f"{name} {count} {what}" for name in launches.WAYS for count in COUNTS for what in launches.STYLES}
+    if words not in known:
         raise NotStored(f"'{words}' names nothing that benchmarks/launches.py measures")
     for run in launched().values():
-        step = run.steps.get(f"{name}_{count}_{metric}")
+        step = run.steps.get(words.replace(" ", "_"))
         if step and step.time:
             text = NOISE * step.time.noisy + seconds(step.time.median)
             return Number(step.time.median, text, run.origin, step.stale)

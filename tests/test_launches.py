@@ -496,6 +496,6 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
 def test_a_launch_that_nobody_measures_is_an_error(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     stored = importlib.import_module("stored")
-    for words in ("torch 4 resident", "cupy 5 resident", "cupy 4 device"):
+    for words in ("torch 4 resident", "cupy 5 resident", "cupy 4 device", "cupy four resident", "cupy 4"):
         with pytest.raises(stored.NotStored, match=r"names nothing that benchmarks/launches.py measures"):
             stored.launch(words)

@@ -317,9 +317,9 @@ def test_a_temporary_certificate(shell):
 
 
 # Ray 2.60 itself failed here twice within some ten runs of all tests, and never when this file was run alone: once a
-# worker aborted, as one of its C++ mutexes was overwritten, and once a step was still waiting after a minute, in which
-# Ray replaces no worker that does not start. The page is then tried once more, in a new cluster; whatever else goes
-# wrong fails at once.
+# worker aborted, as one of its C++ mutexes was overwritten, and once a step was still waiting after a minute, for a
+# reason that nothing had printed. The page is then tried once more, in a new cluster; whatever else goes wrong fails at
+# once, and Ray's logs are shown.
 @pytest.mark.flaky(reruns=1, only_rerun=[r"mutex\.cc.* Mutex corrupt", "GetTimeoutError"])
 @pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="ray is not installed")

@@ -21,7 +21,8 @@ def gpu_step(x):
 
 if __name__ == "__main__":
     ray.init(address=sys.argv[1], logging_level="ERROR")
-    # A process that does not start is replaced after a minute; a cluster without a GPU would keep the steps waiting.
+    # After a minute, Ray replaces a process that does not start. Without a GPU in the cluster, the steps would wait for
+    # ever.
     results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=180)
     ray.shutdown()
 
