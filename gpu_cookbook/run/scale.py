@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import socket
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -202,6 +203,15 @@ def unreachable_reason(address: str) -> str | None:
     return None
 
 
+def lost_reason(address: str) -> str | None:
+    """The same after a failure. It is asked twice: of a process that is being killed, the connections may end, and with
+    them the work, just before it no longer listens."""
+    if reason := unreachable_reason(address):
+        return reason
+    time.sleep(1)
+    return unreachable_reason(address)
+
+
 def inspect_cluster(framework: str, address: str) -> Cluster:
     """The workers of a running engine, asked through its own protocol. ScaleError if there is none."""
     try:
@@ -341,7 +351,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
             elif "answer" in message and left:
                 answer = message["answer"]
                 if answer.status == Status.FAILED and run.address:
-                    answer = replace(answer, reason=unreachable_reason(run.address) or answer.reason)
+                    answer = replace(answer, reason=lost_reason(run.address) or answer.reason)
                 yield run.row(start_s=start_s, **left.pop(0), **vars(answer))
             elif "cost" in message:
                 costed = True
@@ -350,7 +360,7 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
             elif "ending" in message:
                 reason = reason or message["ending"]
     if reason and run.address:
-        reason = unreachable_reason(run.address) or reason
+        reason = lost_reason(run.address) or reason
     for problem in left:
         yield run.row(Status.FAILED, reason, **problem)
     if reason and not left:
