@@ -5,6 +5,7 @@ import copy
 import importlib
 import json
 import re
+import socket
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest import mock
@@ -812,3 +813,13 @@ def test_an_engine_that_went_away_is_not_asked_again(monkeypatch):
 def test_a_ray_without_cpus_has_none(monkeypatch):
     monkeypatch.setattr("ray.cluster_resources", lambda: {"GPU": 4.0, "memory": 1e9})
     assert [engines.places("Ray", kind) for kind in ("CPU", "GPU")] == [0, 4]
+
+
+def test_an_engine_that_stops_listening_a_moment_after_its_work_is_lost(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "tcp://127.0.0.1:{1}".format(*server.getsockname())
+        with monkeypatch.context() as patched:
+            patched.setattr(scale.time, "sleep", lambda seconds: None)
+            assert scale.lost_reason(address) is None
+        monkeypatch.setattr(scale.time, "sleep", lambda seconds: server.close())
+        assert scale.lost_reason(address) == f"the engine at {address} can no longer be reached (Connection refused)"

@@ -21,8 +21,8 @@ def gpu_step(x):
 
 if __name__ == "__main__":
     ray.init(address=sys.argv[1], logging_level="ERROR")
-    # After a minute, Ray replaces a process that does not start. Without a GPU in the cluster, the steps would wait for
-    # ever.
+    # After a minute (worker_register_timeout_seconds), Ray replaces a process that does not start. Without a GPU in the
+    # cluster, the steps would wait for ever.
     results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=180)
     ray.shutdown()
 

@@ -204,8 +204,8 @@ def unreachable_reason(address: str) -> str | None:
 
 
 def lost_reason(address: str) -> str | None:
-    """The same after a failure. It is asked twice: of a process that is being killed, the connections may end, and with
-    them the work, just before it no longer listens."""
+    """The same after a failure. It is asked twice, because Linux ends the connections of a process that is killed, and
+    with them the work, before that process stops listening."""
     if reason := unreachable_reason(address):
         return reason
     time.sleep(1)
