@@ -1,17 +1,17 @@
 """The ways from host arrays to a host array, measured beside one another: ``python benchmarks/transfers.py``.
 
 Each script of docs/transfers multiplies the same two arrays, and so do NumPy on one core, PyTorch on all of them, and
-CuPy's tuned recipe. All take turns in one process, for a few rounds of a few calls, and so do bare copies, which are
-the limit. Every call gets host arrays that were filled just before it, so that nothing can be left on the GPU, and
-every result is compared with NumPy's. A copy between two GPUs is measured where there are two. Before all that, the
-product of two small matrices is measured in the same manner, and also from matrices that stay as they are; then the
-recipe's copies on the host, in as many more calls.
+the recipes that are tuned for the transfer. All take turns in one process, for a few rounds of a few calls, and so do
+bare copies, which are the limit. Every call gets host arrays that were filled just before it, so that nothing can be
+left on the GPU, and every result is compared with NumPy's. A copy between two GPUs is measured where there are two.
+Before all that, the product of two small matrices is measured in the same manner, and also from matrices that stay as
+they are; then the recipe's copies on the host, in as many more calls.
 
-When all times are taken, one more call of each is recorded: PyTorch's profiler (Kineto, on CUPTI) sees every copy and
-kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see NumPy's copies on the
-host: np.copyto is replaced for this one call by a function that looks at time.time_ns(), the clock to which Kineto
-converts its own times. That a span of the profiler around the call begins between two looks at time.time_ns(), to a
-fraction of a millisecond, shows that the clocks agree. The zero of all bars is the second look.
+When all times are taken, one more call of each step that is drawn is recorded: PyTorch's profiler (Kineto, on CUPTI)
+sees every copy and kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see
+NumPy's copies on the host: np.copyto is replaced for this one call by a function that looks at time.time_ns(), the
+clock to which Kineto converts its own times. That a span of the profiler around the call begins between two looks at
+time.time_ns(), to a fraction of a millisecond, shows that the clocks agree. The zero of all bars is the second look.
 
 ``--save NAME`` appends a line for a machine of that name to results/transfers.jsonl.
 """
@@ -72,7 +72,11 @@ STEPS = {  # in the order of the page: the kind of arrays
     "unified": UNIFIED,
     "unified_prefetched": UNIFIED,
 }
-RECIPES = {"recipe_page_locked": PAGE_LOCKED, "recipe": ORDINARY}  # CuPy's tuned one, which takes any arrays
+RECIPES = {  # the tuned ones, which take any arrays
+    step: PAGE_LOCKED if step.endswith(PAGE_LOCKED) else ORDINARY
+    for step, (workload, _) in transfers.RECIPES.items()
+    if workload == "multiply"
+}
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # two inputs and what they are multiplied into
 
@@ -187,9 +191,21 @@ def ways(work: Work) -> Iterator[Way | Step]:
             yield Way(name, module.multiply, kinds[STEPS[name]], module)
         else:
             yield Step(name, reason=f"no {STEPS[name]} arrays")
-    tuned = recipe("recipe")
+    yield from of_recipes(ordinary)
+
+
+def of_recipes(ordinary: Arrays) -> Iterator[Way | Step]:
+    """Every tuned recipe, from these arrays, and from page-locked ones that its own framework allocates."""
+    modules: dict[tuple[str, str], ModuleType] = {}
     for name, kind in RECIPES.items():
-        yield Way(name, lambda a, b, out: tuned.round_trip(a, b, out=out), kinds[kind], tuned)
+        which = transfers.RECIPES[name]
+        try:
+            module = modules[which] = modules.get(which) or recipe(name)
+            arrays = ordinary if kind == ORDINARY else tuple(module.pinned(ELEMENTS) for _ in range(3))
+        except Exception as error:  # a framework that is not installed, for instance
+            yield Step(name, reason=reason(error))
+            continue
+        yield Way(name, lambda a, b, out, module=module: module.round_trip(a, b, out=out), arrays, module)
 
 
 def limits(arrays: Arrays, work: Work) -> Iterator[Way]:
@@ -609,7 +625,7 @@ def main(
     out = console()
     out.print(text.terminal([table(steps)], out.width))
     if save:
-        packages = ("cupy", "numpy", "torch")
+        packages = ("cupy", "numba", "numpy", "pycuda", "pyopencl", "torch")
         journal.append(FILE, transfers.line(save, head, packages, ELEMENTS, steps.values()))
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -187,6 +188,9 @@ def measured(name, milliseconds, bars=()):
     return step | (traced if bars else {})
 
 
+DRAWN_ON_ONE_GPU = [name for name in (*benchmark.STEPS, *benchmark.RECIPES) if name in timelines.DRAWN]
+
+
 def made_up(commit, machine_name="made-up", date="2026-11-23"):
     """A line with times that nobody measured."""
     whole = [["host 1", 5, 9], ["wait 1", 20, 49000], ["up", 30, 40000], ["kernel", 40030, 500], ["down", 41000, 9000]]
@@ -204,7 +208,8 @@ def made_up(commit, machine_name="made-up", date="2026-11-23"):
             measured("allocate_page_locked", 350),
             measured("numpy", 300),
             measured("torch_cpu", 43),
-            *(measured(name, 300 - 20 * n, whole) for n, name in enumerate((*benchmark.STEPS, *benchmark.RECIPES))),
+            *(measured(name, 300 - 20 * n, whole) for n, name in enumerate(DRAWN_ON_ONE_GPU)),
+            *(measured(name, 50) for name in benchmark.RECIPES if name not in timelines.DRAWN),
             *(measured(name, 0.01 * number) for number, name in enumerate(timelines.SMALL, 1)),
             {"step": "gpu_to_gpu", "reason": "there is only one GPU"},
             {"step": "gpu_to_gpu_through_host", "reason": "there is only one GPU"},
@@ -322,7 +327,8 @@ def test_the_page_names_the_steps_that_are_measured(kept):
     assert known | {*timelines.SMALL} == {*kept.steps}
     assert {*transfers.RECIPES} <= {*kept.steps}
     limits = {name for name in known if name.startswith("limit_")}
-    assert sorted(timelines.DRAWN) == sorted(known - {*timelines.ON_CPU, timelines.ALLOCATION} - limits)
+    others = {name for name in benchmark.RECIPES if transfers.RECIPES[name][1] != "cupy_transfer_tuned"}
+    assert sorted(timelines.DRAWN) == sorted(known - {*timelines.ON_CPU, timelines.ALLOCATION} - limits - others)
     kinds = {"ordinary": "pageable", "page-locked": "page_locked", "unified": "unified"}
     for name, kind in (benchmark.STEPS | benchmark.RECIPES).items():
         assert kinds[timelines.WAYS[name][1]] == kind
@@ -424,7 +430,7 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-    assert page.count("<svg") == len(machines) * len({*benchmark.STEPS, *benchmark.RECIPES})
+    assert page.count("<svg") == len(machines) * len(DRAWN_ON_ONE_GPU)
     assert ("Not measured yet" in words) == (not machines)
     on_two_gpus = len(re.findall(r"\{moved\}`gpu_to_gpu", (source / "index.md").read_text(encoding="utf-8")))
     unknown = words.count("(not measured yet)")
@@ -438,7 +444,7 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
 def test_the_page_has_every_script_and_every_drawing():
     page = (ROOT / "docs" / "transfers.md").read_text(encoding="utf-8")
     assert {*re.findall(r"^```\{literalinclude\} transfers/(\w+)\.py$", page, re.M)} == {s.stem for s in SCRIPTS}
-    steps = [*benchmark.STEPS, *benchmark.RECIPES, "small", "gpu_to_gpu", "gpu_to_gpu_through_host"]
+    steps = [*DRAWN_ON_ONE_GPU, "small", "gpu_to_gpu", "gpu_to_gpu_through_host"]
     included = re.findall(r"^```\{include\} generated/transfers-(\w+)\.md$", page, re.M)
     assert included == steps  # in the order of the benchmark
 
@@ -449,6 +455,27 @@ def test_a_number_that_nobody_measures_is_an_error(monkeypatch):
     for words in ("nosuch", "both_ways sideways", "both_ways up down"):
         with pytest.raises(stored.NotStored, match="names nothing that benchmarks/transfers.py measures"):
             stored.moved(words)
+
+
+def test_each_tuned_recipe_is_called_with_page_locked_arrays_of_its_own(monkeypatch):
+    def loaded(step):
+        framework = step.removesuffix("_page_locked")
+        if framework == "recipe_pycuda":
+            raise ImportError("No module named 'pycuda'")
+        return SimpleNamespace(
+            pinned=lambda elements: f"page-locked by {framework}", round_trip=lambda a, b, out: (framework, a, b, out)
+        )
+
+    monkeypatch.setattr(benchmark, "recipe", loaded)
+    found = {each.name: each for each in benchmark.of_recipes(("ordinary",) * 3)}
+    assert list(found) == list(benchmark.RECIPES)
+    for name, way in found.items():
+        framework = name.removesuffix("_page_locked")
+        if framework == "recipe_pycuda":
+            assert way.reason == "ImportError: No module named 'pycuda'"
+        else:
+            arrays = (f"page-locked by {framework}" if name != framework else "ordinary",) * 3
+            assert way.arrays == arrays and way.call(*arrays) == (framework, *arrays)
 
 
 # ---- All of the benchmark, on the late device.

@@ -30,8 +30,16 @@ WAYS = {  # the steps of the table: what they are, and which host arrays they ta
     "registered": ("registered for the call", ORDINARY),
     "unified": ("pages that move when touched", UNIFIED),
     "unified_prefetched": ("pages that are sent ahead", UNIFIED),
-    "recipe_page_locked": ("the tuned recipe", PAGE_LOCKED),
-    "recipe": ("the tuned recipe", ORDINARY),
+    "recipe_page_locked": ("CuPy's tuned recipe", PAGE_LOCKED),
+    "recipe": ("CuPy's tuned recipe", ORDINARY),
+    "recipe_torch_page_locked": ("PyTorch's tuned recipe", PAGE_LOCKED),
+    "recipe_torch": ("PyTorch's tuned recipe", ORDINARY),
+    "recipe_pycuda_page_locked": ("PyCUDA's tuned recipe", PAGE_LOCKED),
+    "recipe_pycuda": ("PyCUDA's tuned recipe", ORDINARY),
+    "recipe_numba_page_locked": ("Numba's tuned recipe", PAGE_LOCKED),
+    "recipe_numba": ("Numba's tuned recipe", ORDINARY),
+    "recipe_pyopencl_page_locked": ("PyOpenCL's tuned recipe", PAGE_LOCKED),
+    "recipe_pyopencl": ("PyOpenCL's tuned recipe", ORDINARY),
 }
 ON_CPU = ("numpy", "torch_cpu")
 COPIES = {  # of one array: what it is, and how many arrays move
