@@ -2,19 +2,23 @@
 installs nothing.
 
 A lock holds what an extra of setup.cfg installs, on every Python that gpu-cookbook supports. If results of such a
-machine are stored, it has the versions with which the newest of them were measured; all others are the newest that fit.
+machine are stored, it has the versions with which the newest of them were measured, on every Python that can have them;
+all others are the newest that fit.
 """
 
 import configparser
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
+from gpu_cookbook import machine
 from gpu_cookbook.store import asv_files
 
 FOLDER = Path(__file__).parent
+OLDEST = "3.11"  # of the Pythons
 BESIDE = ("docs", "jax", "test", "warp")  # extras that are only installed beside another one
 MEASURED = {"cuda13": "nvidia-h200"}  # extra -> the machine whose results are to be repeated
 HEADER = "# Written by 'make locks', for a machine of this kind: pip install -r locks/{extra}.txt -e .\n"
@@ -27,20 +31,35 @@ def extras() -> list[str]:
     return [name for name in setup["options.extras_require"] if name not in BESIDE]
 
 
-def measured(extra: str) -> dict[str, str]:
-    """{distribution: version} of the newest stored results of the machine that an extra is for."""
+def measured(extra: str) -> tuple[str, dict[str, str]]:
+    """The Python, as in "3.12", and {distribution: version} of the newest stored results of the machine that an extra
+    is for. Other environments have versions of their own."""
     results, _ = asv_files.Store().load()
-    found = [each for each in results if each.origin and each.origin.machine == MEASURED.get(extra) and each.versions]
+    mine = [each for each in results if each.origin and each.origin.machine == MEASURED.get(extra)]
+    found = [each for each in mine if each.environment == machine.MAIN and each.versions]
     newest_last = sorted(found, key=lambda each: (each.origin.date, each.origin.commit))
-    pairs = [pair.split() for each in newest_last for pair in each.versions.split(", ")]
-    return {name: Version(version).public for name, version in pairs if name != "Python"}
+    versions = dict(pair.split() for each in newest_last for pair in each.versions.split(", "))
+    python = versions.pop("Python", OLDEST).rpartition(".")[0]
+    return python, {name: Version(version).public for name, version in versions.items()}
+
+
+def compiled(*arguments: str, lines: str, **options: Any) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "uv", "pip", "compile", *arguments, "--python-version", OLDEST, "--quiet"]
+    return subprocess.run(command, cwd=FOLDER.parent, input=lines, stdout=subprocess.PIPE, text=True, **options)
+
+
+def constraint(name: str, version: str, python: str) -> str:
+    """Which version is wanted: on every Python, or from the measured one on if the oldest cannot have it."""
+    pin = f"{name}=={version}"
+    everywhere = compiled("-", "--no-deps", lines=pin, stderr=subprocess.DEVNULL).returncode == 0
+    return pin if everywhere else f"{pin} ; python_version >= '{python}'"
 
 
 def lock(extra: str) -> str:
-    command = [sys.executable, "-m", "uv", "pip", "compile", "setup.cfg", "--extra", extra, "--constraint", "-"]
-    command += ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", "--quiet"]
-    constraints = "".join(f"{name}=={version}\n" for name, version in measured(extra).items())
-    done = subprocess.run(command, cwd=FOLDER.parent, input=constraints, stdout=subprocess.PIPE, text=True)
+    python, versions = measured(extra)
+    constraints = "".join(f"{constraint(*each, python)}\n" for each in versions.items())
+    arguments = ("setup.cfg", "--extra", extra, "--constraint", "-", "--universal", "--no-header", "--no-annotate")
+    done = compiled(*arguments, lines=constraints)
     if done.returncode:
         sys.exit(f"uv finds no versions for {extra} that fit together: it says why above.")
     return HEADER.format(extra=extra) + done.stdout
