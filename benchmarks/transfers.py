@@ -18,6 +18,7 @@ time.time_ns(), to a fraction of a millisecond, shows that the clocks agree. The
 
 import json
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -201,6 +202,8 @@ def of_recipes(ordinary: Arrays) -> Iterator[Way | Step]:
         which = transfers.RECIPES[name]
         try:
             module = modules[which] = modules.get(which) or recipe(name)
+            if which[1].startswith("pyopencl") and "NVIDIA" not in module.device.vendor:
+                raise RuntimeError(f"OpenCL has only {module.device.name.strip()}")
             arrays = ordinary if kind == ORDINARY else tuple(module.pinned(ELEMENTS) for _ in range(3))
         except Exception as error:  # a framework that is not installed, for instance
             yield Step(name, reason=reason(error))
@@ -373,7 +376,7 @@ def measure(every: Iterable[Way | Step], work: Work, calls: int = CALLS) -> Iter
     names = list(found)
     for number in range(ROUNDS):
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-        for name in names[number:] + names[:number]:  # nobody always comes after the same neighbour
+        for name in random.Random(number).sample(names, len(names)):  # nobody always comes after the same neighbour
             attempt(name, turn)
     if any(name in timelines.DRAWN for name in names):
         warm_up()
@@ -625,7 +628,7 @@ def main(
     out = console()
     out.print(text.terminal([table(steps)], out.width))
     if save:
-        packages = ("cupy", "numba", "numpy", "pycuda", "pyopencl", "torch")
+        packages = ("cupy", "numba", "numba_cuda", "numpy", "pycuda", "pyopencl", "torch")
         journal.append(FILE, transfers.line(save, head, packages, ELEMENTS, steps.values()))
 
 

@@ -2,8 +2,8 @@
 installs nothing.
 
 A lock holds what an extra of setup.cfg installs, on every Python that gpu-cookbook supports. If results of such a
-machine are stored, it has the versions with which the newest of them were measured, on every Python that can have them;
-all others are the newest that fit.
+machine are stored, it has the versions with which the newest of them were measured: on that Python and newer ones, and
+on older ones if the oldest can have them. All others are the newest that fit.
 """
 
 import configparser
@@ -37,9 +37,9 @@ def measured(extra: str) -> tuple[str, dict[str, str]]:
     results, _ = asv_files.Store().load()
     mine = [each for each in results if each.origin and each.origin.machine == MEASURED.get(extra)]
     found = [each for each in mine if each.environment == machine.MAIN and each.versions]
-    newest_last = sorted(found, key=lambda each: (each.origin.date, each.origin.commit))
+    newest_last = sorted(found, key=lambda each: each.origin.order)
     versions = dict(pair.split() for each in newest_last for pair in each.versions.split(", "))
-    python = versions.pop("Python", OLDEST).rpartition(".")[0]
+    python = ".".join(versions.pop("Python", OLDEST).split(".")[:2])
     return python, {name: Version(version).public for name, version in versions.items()}
 
 

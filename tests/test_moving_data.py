@@ -463,7 +463,9 @@ def test_each_tuned_recipe_is_called_with_page_locked_arrays_of_its_own(monkeypa
         if framework == "recipe_pycuda":
             raise ImportError("No module named 'pycuda'")
         return SimpleNamespace(
-            pinned=lambda elements: f"page-locked by {framework}", round_trip=lambda a, b, out: (framework, a, b, out)
+            pinned=lambda elements: f"page-locked by {framework}",
+            round_trip=lambda a, b, out: (framework, a, b, out),
+            device=SimpleNamespace(vendor="The pocl project", name="cpu-EPYC "),
         )
 
     monkeypatch.setattr(benchmark, "recipe", loaded)
@@ -473,6 +475,8 @@ def test_each_tuned_recipe_is_called_with_page_locked_arrays_of_its_own(monkeypa
         framework = name.removesuffix("_page_locked")
         if framework == "recipe_pycuda":
             assert way.reason == "ImportError: No module named 'pycuda'"
+        elif framework == "recipe_pyopencl":
+            assert way.reason == "RuntimeError: OpenCL has only cpu-EPYC"
         else:
             arrays = (f"page-locked by {framework}" if name != framework else "ordinary",) * 3
             assert way.arrays == arrays and way.call(*arrays) == (framework, *arrays)
