@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import partial
 from types import ModuleType
 from typing import Any, Self
 
@@ -165,6 +164,25 @@ class Turn:
         self.replay: Callable[[], Any]  # of prepared()
 
 
+def expectation(workload: ModuleType, size: Size, seed: int) -> Expected:
+    """The inputs of this seed with the answer, and all that is needed to compare with it."""
+    expected = Expected(workload, workload.inputs(size, seed))
+    _ = expected.tolerance  # which is made when it is first asked for
+    return expected
+
+
+def put(target: np.ndarray, values: np.ndarray | float) -> None:
+    """np.copyto, by several threads if there is much to copy."""
+    if target.nbytes < TOGETHER:
+        np.copyto(target, values)
+        return
+    values = np.broadcast_to(values, target.shape)
+    rows = -(-len(target) // 64)  # more parts than threads, so that none waits long for the last
+    with ThreadPoolExecutor() as pool:
+        parts = (slice(start, start + rows) for start in range(0, len(target), rows))
+        list(pool.map(lambda part: np.copyto(target[part], values[part]), parts))
+
+
 class Calls:
     """The timed calls of a recipe, and the checks that they did the work.
 
@@ -185,10 +203,10 @@ class Calls:
         seeds = range(count + 1)  # one more, to fill a set with
         if workload.footprint(size) > TOGETHER:
             with ThreadPoolExecutor(len(seeds)) as pool:
-                self.inputs = list(pool.map(partial(workload.inputs, size), seeds))
+                self.expected = list(pool.map(lambda seed: expectation(workload, size, seed), seeds))
         else:
-            self.inputs = [workload.inputs(size, seed) for seed in seeds]
-        self.expected = [Expected(workload, inputs) for inputs in self.inputs]
+            self.expected = [expectation(workload, size, seed) for seed in seeds]
+        self.inputs = [expected.inputs for expected in self.expected]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
         self.others = itertools.count(0.5)  # values that no element has
         # For copies of them, and for an array to write into, at the same place for each metric: new pages for gigabytes
@@ -201,33 +219,44 @@ class Calls:
             for inputs, expected in zip(self.inputs, self.expected, strict=True)
         ]
         self.anew = None if self.arrays else (workload.inputs(size, seed) for seed in itertools.count(count + 1))
+        self.turns: list[Turn] = []
+        self.now: Turn  # one of them
+        self.on_host = False
 
-    turns: list[Turn]
-    now: Turn
 
     def begin(self, what: str = "", only: int | None = None, host: str | None = None, poisoned: bool = False) -> None:
-        """New sets of arguments, or so many ``only``. ``what``: comes before whatever is wrong with a result.
-        ``host``: in host arrays of this kind, for there_and_back(); PINNED ones also have a result to write into.
-        ``poisoned``: with an array to write into, if the recipe can, that is filled with NaN: what calls do not write
-        stays NaN."""
-        self.turns, self.done, self.checking, self.what, self.on_host = [], 0, 0.0, what, host is not None
-        self.spare, self.refilled = len(self.inputs) - 1, False
-        for number in range(only or self.spare):
+        """The sets of arguments for a metric, or so many ``only``. ``what``: comes before whatever is wrong with a
+        result. ``host``: in host arrays of this kind, for there_and_back(); PINNED ones also have a result to write
+        into. ``poisoned``: with an array to write into, if the recipe can, that is filled with NaN: what calls do not
+        write stays NaN.
+
+        Arrays on the device stay from one metric to the next, unless the work has changed them: to upload gigabytes
+        takes longer than to measure what is done with them."""
+        if self.turns and (host or self.on_host or self.in_place or self.anew):
+            del self.now  # which has arrays, too
+            self.turns = []
+        if not self.turns:
+            self.spare = len(self.inputs) - 1
+        self.done, self.checking, self.what, self.on_host, self.refilled = 0, 0.0, what, host is not None, False
+        for number in range(only or len(self.inputs) - 1):
             copies, out = self.room[number]  # upload() may not copy, and what is in a set changes
             if host == PINNED:
                 assert self.pinned
                 copies, out = [self.pinned(x.shape) for x in copies], self.pinned(out.shape)
-            for copy, x in zip(copies, self.inputs[number], strict=True):
-                if isinstance(x, np.ndarray):
-                    np.copyto(copy, x)
-            turn = Turn(number, tuple(copies) if host else self.upload(*copies))
+            if number == len(self.turns):
+                for copy, x in zip(copies, self.inputs[number], strict=True):
+                    if isinstance(x, np.ndarray):
+                        put(copy, x)
+                self.turns.append(Turn(number, tuple(copies) if host else self.upload(*copies)))
+            turn = self.turns[number]
+            turn.calls, turn.result = 0, None
             if host == PINNED and self.into:
-                out.fill(np.nan)
+                put(out, np.nan)
                 turn.options["out"] = out
             elif poisoned and takes_out(self.function):
-                out.fill(np.nan)
-                turn.options["out"] = for_out(self.upload, out)
-            self.turns.append(turn)
+                put(out, np.nan)
+                if "out" not in turn.options or not memory.write(turn.options["out"], out):
+                    turn.options["out"] = for_out(self.upload, out)
         self.now = self.turns[0]
         undo = memory.change_one(self.now.arguments[0], 0) if host or not self.in_place else None
         self.alterable = bool(undo)
@@ -467,16 +496,16 @@ def measure(
 
     if calls.prepared:
         timings[Metric.PREPARED] = undisturbed(Metric.PREPARED, replayed)
-    if calls.arrays:
-        timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, lambda: there_and_back(PAGEABLE))
-    if calls.pinned and device.page_locks:
-        timings[Metric.PINNED] = undisturbed(Metric.PINNED, lambda: there_and_back(PINNED))
     if isinstance(device, Cuda) and Metric.DEVICE in timings and Metric.DEVICE not in doubts:
         calls.begin(poisoned=True)
         calls.synchronised(calls.now)
         found = ways.others(device, result.framework, calls.call, timings[Metric.RESIDENT].median)
         if ambiguous := ways.disagreement(timings[Metric.DEVICE].median, found):
             doubts[Metric.DEVICE] = ambiguous
+    if calls.arrays:
+        timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, lambda: there_and_back(PAGEABLE))
+    if calls.pinned and device.page_locks:
+        timings[Metric.PINNED] = undisturbed(Metric.PINNED, lambda: there_and_back(PINNED))
     doubts = {metric: doubt for metric, doubt in doubts.items() if metric in (*timings, Metric.FIRST)}
     return replace(result, timings=timings, doubts=doubts)
 
