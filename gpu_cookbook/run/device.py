@@ -175,7 +175,7 @@ def _by_host_clock(
     busy = 1e-3 + 2 * enqueuing
     longest = 8 * busy
     times: list[float] = []
-    while len(times) < BATCHES and sum(times) * 3 * count < 2:  # seconds
+    while len(times) < BATCHES and sum(times) * 3 * count < 1.5:  # seconds
         short, long = batch(count, call, busy), batch(2 * count, call, busy)
         if max(short[0], long[0]) < 0.9 * busy:
             times.append((long[1] - short[1]) / count)
@@ -440,7 +440,7 @@ class Cuda:
                 count, times = count // 2, []
             else:
                 raise Unmeasurable("a call waits for the device by itself, so no queue forms")
-            if sum(times) * count > 4:  # seconds
+            if sum(times) * count > 1.5:  # seconds
                 break
         return times
 
