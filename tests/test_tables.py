@@ -655,3 +655,16 @@ def test_csv_and_json_have_every_digit_and_the_same_records(every):
 def test_an_infinite_interval_is_none_in_the_records():
     (table, _) = tables.measured([result("a", timings=ENDLESS)])
     assert table.records[0]["ci99_a_s"] is table.records[0]["ci99_b_s"] is None
+
+
+def test_a_title_counts_commits_where_there_are_many_and_names_no_environment_twice():
+    days = ["2026-11-21", "2026-11-22", "2026-11-23"]
+    origins = [replace(BOX, commit=str(n) * 40, date=day, environment="existing-py3.12") for n, day in enumerate(days)]
+    other = replace(origins[0], environment="existing-py3.12-cutile")
+    found = [result(name, origin=origin) for name, origin in zip(("numpy", "cupy", "torch"), origins, strict=True)]
+    apart = result("cutile", origin=other, environment="cutile")
+    assert tables.source_of(found, [apart]) == f"{BOX.machine}, 3 commits, 2026-11-21 to 2026-11-23"
+    assert tables.source_of(found[:2], [apart]) == (f"{BOX.machine}, 00000000 and 11111111, 2026-11-21 and 2026-11-22")
+    assert tables.source_of([apart], found) == f"{BOX.machine}, environment cutile, 00000000, 2026-11-21"
+    older = result("pycuda", origin=replace(BOX, environment="existing-py3.11"))
+    assert "existing-py3.12, 3 commits" in tables.source_of(found, [older])

@@ -438,14 +438,29 @@ def _environments(results: Iterable[Result]) -> str:
 
 
 def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
-    """Machine, commit and date of the results, their environment if it is not the main one, and asv's environment if
-    not all share one."""
-    same = len({each.origin.environment for each in (*results, *others) if each.origin}) < 2
+    """Machine, commits and dates of the results, their environment if it is not the main one, and asv's environment if
+    not all share one. Of many commits, how many: which they are is below the tables."""
+    several = len({_asv_environment(each) for each in (*results, *others) if each.origin}) > 1
+    environments = sorted({_asv_environment(each) for each in results if each.origin}) if several else []
     known = facts(results)
-    words = [known.get("machine"), _environments(results), None if same else known.get("asv environment")]
-    return ", ".join(filter(None, (*words, known.get("commit"), known.get("date"))))
+    where = [known.get("machine"), _environments(results), " and ".join(environments)]
+    commits, dates = (
+        sorted({value for each in results if (value := FACTS[name](each))}) for name in ("commit", "date")
+    )
+    if len(commits) <= MOST_COMMITS:
+        when = [known.get("commit"), known.get("date")]
+    else:
+        when = [f"{len(commits)} commits", f"{dates[0]} to {dates[-1]}" if len(dates) > 1 else dates[0]]
+    return ", ".join(filter(None, (*where, *when)))
 
 
+def _asv_environment(result: Result) -> str:
+    """asv's name for the environment, without ours at its end."""
+    assert result.origin
+    return result.origin.environment.removesuffix(f"-{result.environment}")
+
+
+MOST_COMMITS = 2  # that a title names
 RUN = ("machine", "environment", "asv environment", "commit", "sent by")  # the facts that identify the results
 COPYING = "copying"
 FACTS: dict[str, Callable[[Result], str | None]] = {

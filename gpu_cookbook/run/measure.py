@@ -223,7 +223,6 @@ class Calls:
         self.now: Turn  # one of them
         self.on_host = False
 
-
     def begin(self, what: str = "", only: int | None = None, host: str | None = None, poisoned: bool = False) -> None:
         """The sets of arguments for a metric, or so many ``only``. ``what``: comes before whatever is wrong with a
         result. ``host``: in host arrays of this kind, for there_and_back(); PINNED ones also have a result to write
