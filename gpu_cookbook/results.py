@@ -299,7 +299,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """The technique, and its environment if that is not the main one."""
+        """The technique, and its environment if that is not the main one and not in its name."""
         return named(self.technique, self.environment)
 
     @property
@@ -621,7 +621,8 @@ def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 
 def named(technique: str, environment: str) -> str:
-    return technique + f" ({environment})" * (environment != machine.MAIN)
+    told = environment == machine.MAIN or technique.startswith(environment)
+    return technique if told else f"{technique} ({environment})"
 
 
 def of_one_environment(results: Iterable[Result]) -> list[Result]:

@@ -668,3 +668,27 @@ def test_a_title_counts_commits_where_there_are_many_and_names_no_environment_tw
     assert tables.source_of([apart], found) == f"{BOX.machine}, environment cutile, 00000000, 2026-11-21"
     older = result("pycuda", origin=replace(BOX, environment="existing-py3.11"))
     assert "existing-py3.12, 3 commits" in tables.source_of(found, [older])
+
+
+def test_the_overview_has_every_environment_of_a_machine_and_numpy_once():
+    here = {"origin": replace(BOX, environment="existing-py3.12")}
+    apart = {"origin": replace(BOX, environment="existing-py3.12-cutile"), "environment": "cutile"}
+    found = [
+        result(name, seconds, workload=workload, size=size, **where)
+        for workload, size in (("multiply", LARGE), ("matmul", 4_096))
+        for name, seconds, where in (
+            ("numpy", 4.0, here),
+            ("torch", 2.0, here),
+            ("numpy", 5.0, apart),
+            ("cutile", 1.0, apart),
+        )
+    ]
+    overview, *others = tables.measured(found)
+    assert [[row[0].text, *(entry.text for entry in row[-2:])] for row in overview.rows] == [
+        ["numpy", "4.00 s", "4.00 s"],
+        ["cutile", "*1.00 s", "*1.00 s"],
+        ["torch", "2.00 s", "2.00 s"],
+    ]
+    assert "environments cutile and main" in overview.title
+    alone = {frozenset(row[0].text for row in table.rows) for table in others if table.rows}
+    assert alone == {frozenset(("numpy", "torch")), frozenset(("numpy", "cutile"))}

@@ -21,6 +21,7 @@ from gpu_cookbook.results import (
     grouped,
     metric_record,
     of_lane,
+    of_one_environment,
     ranks,
     stored_record,
 )
@@ -254,36 +255,43 @@ def _measured_with(ok: Sequence[Result]) -> str:
 
 
 def measured(results: Iterable[Result], lane: str | None = None, workload: str | None = None) -> list[Table]:
-    """Technique × size, one table per workload and metric. Results of two machines or environments never share a table.
-    The reasons why something is missing are below a workload's last table; how it was measured is below the machine's
-    last table.
+    """Technique × size, one table per workload and metric. Results of two machines or environments never share one of
+    these; before them is the overview of a machine with several workloads. The reasons why something is missing are
+    below a workload's last table; how it was measured is below the machine's last table.
 
     ``lane``: only the results of this lane, plus NumPy's. ``workload``: only its tables; how far the next machine may
     be from the values is still found from all results.
     """
     results = _by_workload(of_lane(results, lane))
     tables: list[Table] = []
-    for every in grouped(results, _installation):
-        runs = [each for each in every if workload in (None, each.workload)]
-        if len({each.workload for each in runs}) > 1:
-            tables.append(_overview(runs, source_of(runs, results)))
-        spreads = repeats.spreads(every)
-        for mine in grouped(runs, lambda each: each.workload):
-            found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
-            tables += [table for table in found if table.rows or table is found[0]]
-            below(tables, reasons_of(mine))
-        if runs:
-            signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]
-            below(tables, [Entry(legend(signs), "note"), provenance("Measured", runs), *elsewhere(spreads)])
+    for there in grouped(results, _place):
+        tables += [table for table, _ in _overviews(each for each in there if workload in (None, each.workload))]
+        for every in grouped(there, _installation):
+            runs = [each for each in every if workload in (None, each.workload)]
+            spreads = repeats.spreads(every)
+            for mine in grouped(runs, lambda each: each.workload):
+                found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
+                tables += [table for table in found if table.rows or table is found[0]]
+                below(tables, reasons_of(mine))
+            if runs:
+                signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]
+                below(tables, [Entry(legend(signs), "note"), provenance("Measured", runs), *elsewhere(spreads)])
     return tables
 
 
 def overviews(results: Iterable[Result]) -> list[Table]:
-    """Every technique in every workload, at the largest size that was measured: a table for each machine and
-    environment that has several workloads."""
-    results = _by_workload(results)
-    every = [runs for runs in grouped(results, _installation) if len({each.workload for each in runs}) > 1]
-    return [replace(_overview(runs, source_of(runs, results)), notes=[provenance("Measured", runs)]) for runs in every]
+    """Every technique in every workload, at the largest size that was measured: a table for each machine that has
+    several workloads."""
+    return [replace(table, notes=[provenance("Measured", runs)]) for table, runs in _overviews(_by_workload(results))]
+
+
+def _overviews(results: Iterable[Result]) -> Iterator[tuple[Table, list[Result]]]:
+    """Each with its results: what runs in one environment only is compared with all others of the same machine."""
+    results = list(results)
+    for there in grouped(results, _place):
+        runs = of_one_environment(there)
+        if len({each.workload for each in runs}) > 1:
+            yield _overview(runs, source_of(runs, results)), runs
 
 
 def _by_workload(results: Iterable[Result]) -> list[Result]:
@@ -303,6 +311,11 @@ def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]
                 units = min(spread.units for spread in mine.values())
                 text = f"{where}: {100 * repeats.SHARE:.0f} % of the {place}'s values within {factors} of these"
                 yield Entry(f"{text}, either way (from {units} {'machines' if machines else 'runs'}).", "note")
+
+
+def _place(result: Result) -> tuple[str, ...]:
+    """The machine, and what asv was run with there."""
+    return (result.origin.machine, _asv_environment(result)) if result.origin else ()
 
 
 def _installation(result: Result) -> tuple[str, ...]:
@@ -374,7 +387,7 @@ def _overview(results: Sequence[Result], source: str) -> Table:
     rows = []
     for mine in sorted(grouped(timed, lambda each: each.technique), key=lambda mine: _numpy_first(mine[0])):
         technique = mine[0].technique
-        row = [Entry(technique), *[Entry(mine[0].peers)] * several, Entry(mine[0].place)]
+        row = [Entry(mine[0].name), *[Entry(mine[0].peers)] * several, Entry(mine[0].place)]
         for workload in sizes:
             entry = metric_entry(every.get((workload, technique)), Metric.RESIDENT, ranked[workload].get(technique, ""))
             row.append(replace(entry, recipe=(workload, technique)) if entry.text else entry)
