@@ -1,5 +1,6 @@
 """Warp: what the tool sees of its arrays and of what it prints, and what its 32 bits forbid."""
 
+import itertools
 import math
 import re
 from types import SimpleNamespace
@@ -14,16 +15,19 @@ from gpu_cookbook.run.loader import Loader
 
 needs_warp = pytest.mark.skipif(not machine.installed("warp"), reason="warp-lang not installed")
 RECIPES = {recipe.workload: recipe for recipe in catalogue.recipes() if recipe.technique == "warp"}
+TUNED = {f"{each.workload} tuned": each for each in catalogue.recipes() if each.technique == "warp_tuned"}
 FULL = np.float32(1)  # what arrays too large for any memory are made of: one element, which all others are
 
 
-def loaded(workload):
-    module = Loader(RECIPES[workload]).execute()
-    return module, *steps(module, catalogue.workload_module(workload))
+def loaded(name):
+    recipe = {**RECIPES, **TUNED}[name]
+    module = Loader(recipe).execute()
+    return module, *steps(module, catalogue.workload_module(recipe.workload))
 
 
 def test_there_is_a_recipe_of_each_workload():
     assert set(RECIPES) == set(catalogue.workloads())
+    assert set(TUNED) == {"multiply tuned", "increment tuned"}
 
 
 @needs_warp
@@ -34,6 +38,10 @@ def test_there_is_a_recipe_of_each_workload():
         ("multiply", (2, 2**30)),
         ("multiply", ()),
         ("multiply", (1, 2, 3, 1, 1)),
+        ("multiply tuned", (2**31,)),
+        ("multiply tuned", (1, 2, 3, 1, 1)),
+        ("increment tuned", (2**31,)),
+        ("increment tuned", ()),
         ("increment", (2**31,)),
         ("increment", (2, 2, 2**29)),
         ("matmul", ()),
@@ -80,10 +88,11 @@ def of_another_library(x):
 
 
 @needs_warp
-@pytest.mark.parametrize("workload", ["multiply", "increment", "matmul", "subset_mean"])
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", *TUNED])
 @pytest.mark.parametrize("shape", [(6, 4), (1, 4), (4, 1), (1, 1), (0, 1), (1, 0)])
-def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(workload, shape):
-    module, upload, function, wait, download = loaded(workload)
+def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(name, shape):
+    module, upload, function, wait, download = loaded(name)
+    workload = name.removesuffix(" tuned")
     x = np.arange(math.prod(shape), dtype=np.float64 if workload == "subset_mean" else np.float32).reshape(shape)
     hosts = {"multiply": (x, x), "matmul": (x, x.T)}.get(workload, (x,))
     expected = np.asarray(catalogue.workload_module(workload).reference(*hosts))
@@ -100,12 +109,13 @@ def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(workload, shap
 
 
 @needs_warp
-@pytest.mark.parametrize("workload", ["multiply", "increment", "matmul", "subset_mean"])
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", *TUNED])
 @pytest.mark.parametrize(
     "layout", [lambda x: x[::2], lambda x: x[:, :3], lambda x: x[:, ::2], lambda x: x.transpose([1, 0])]
 )
-def test_arrays_that_are_not_c_contiguous_are_refused(workload, layout):
-    _, upload, function, *_ = loaded(workload)
+def test_arrays_that_are_not_c_contiguous_are_refused(name, layout):
+    _, upload, function, *_ = loaded(name)
+    workload = name.removesuffix(" tuned")
     view = layout(*upload(np.zeros((4, 6))))
     square = upload(np.zeros(view.shape)) if workload == "multiply" else upload(np.zeros(view.shape[::-1]))
     with pytest.raises(ValueError, match="C-contiguous"):
@@ -133,7 +143,46 @@ def test_the_kernels_compile_for_a_gpu(workload, tmp_path):
 
 
 @needs_warp
-@pytest.mark.parametrize("workload", ["multiply", "matmul"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TUNED)
+@pytest.mark.parametrize("arch", [75, 90])
+def test_the_tuned_kernels_load_and_store_16_bytes_at_once(name, arch, tmp_path):
+    import warp
+
+    module, *_ = loaded(name)
+    before = module.kernel.module.options["block_dim"]
+    module.kernel.module.options["block_dim"] = 256
+    try:
+        warp.compile_aot_module(module.kernel.module, arch=arch, module_dir=tmp_path, use_ptx=True)
+    finally:
+        module.kernel.module.options["block_dim"] = before
+    (ptx,) = tmp_path.glob("*.ptx")
+    found = re.findall(r"\b(ld|st)\.global\.(v4\.)?[fb]32", ptx.read_text(encoding="utf-8"))
+    loads = 1 if name.startswith("increment") else 2
+    # Those of four elements, and those of one: of a slice that starts anywhere, and of the last elements.
+    expected = {("ld", "v4."): loads, ("st", "v4."): 1, ("ld", ""): loads, ("st", ""): 1}
+    assert {each: found.count(each) for each in found} == expected
+
+
+@needs_warp
+@pytest.mark.parametrize("name", TUNED)
+def test_slices_that_start_anywhere_and_the_last_elements_are_right(name):
+    module, upload, function, wait, download = loaded(name)
+    count = 1 if name.startswith("increment") else 3
+    for n in (*range(10), 4095, 4096):
+        for starts in itertools.product(range(5), repeat=count) if n in (4, 7) else [count * (0,), count * (1,)]:
+            whole = np.arange(n + 12, dtype=np.float32)
+            arrays = upload(*count * [whole])
+            views = [x[start : start + n] for x, start in zip(arrays, starts, strict=True)]
+            hosts = [whole[start : start + n] for start in starts]
+            expected = hosts[0] + 1 if count == 1 else hosts[0] * hosts[1]
+            wait(function(*views))
+            after = np.concatenate([whole[: starts[-1]], expected, whole[starts[-1] + n :]])
+            np.testing.assert_array_equal(download(arrays[-1]), after)
+
+
+@needs_warp
+@pytest.mark.parametrize("workload", ["multiply", "multiply tuned", "matmul"])
 @pytest.mark.parametrize("elsewhere", range(3))
 def test_arrays_on_several_devices_are_refused(workload, elsewhere):
     """Warp gives the kernel every array's address, wherever that is. Nothing else here has an address."""
