@@ -692,3 +692,8 @@ def test_the_overview_has_every_environment_of_a_machine_and_numpy_once():
     assert "environments cutile and main" in overview.title
     alone = {frozenset(row[0].text for row in table.rows) for table in others if table.rows}
     assert alone == {frozenset(("numpy", "torch")), frozenset(("numpy", "cutile"))}
+    older = [
+        replace(each, origin=replace(each.origin, environment="existing-py3.11")) for each in found[:2] + found[4:6]
+    ]
+    titles = [table.title for table in tables.measured([*found, *older]) if "matmul\n4,096×4,096×4,096" in table.head]
+    assert [re.findall(r"existing-py3\.\d+", title) for title in titles] == [["existing-py3.12"], ["existing-py3.11"]]

@@ -265,7 +265,8 @@ def measured(results: Iterable[Result], lane: str | None = None, workload: str |
     results = _by_workload(of_lane(results, lane))
     tables: list[Table] = []
     for there in grouped(results, _place):
-        tables += [table for table, _ in _overviews(each for each in there if workload in (None, each.workload))]
+        chosen = [each for each in there if workload in (None, each.workload)]
+        tables += [table for table, _ in _overviews(chosen, results)]
         for every in grouped(there, _installation):
             runs = [each for each in every if workload in (None, each.workload)]
             spreads = repeats.spreads(every)
@@ -282,16 +283,17 @@ def measured(results: Iterable[Result], lane: str | None = None, workload: str |
 def overviews(results: Iterable[Result]) -> list[Table]:
     """Every technique in every workload, at the largest size that was measured: a table for each machine that has
     several workloads."""
-    return [replace(table, notes=[provenance("Measured", runs)]) for table, runs in _overviews(_by_workload(results))]
+    results = _by_workload(results)
+    return [replace(table, notes=[provenance("Measured", runs)]) for table, runs in _overviews(results, results)]
 
 
-def _overviews(results: Iterable[Result]) -> Iterator[tuple[Table, list[Result]]]:
-    """Each with its results: what runs in one environment only is compared with all others of the same machine."""
-    results = list(results)
+def _overviews(results: Sequence[Result], others: Sequence[Result]) -> Iterator[tuple[Table, list[Result]]]:
+    """Each with its results: what runs in one environment only is compared with all others of the same machine.
+    ``others``: see source_of()."""
     for there in grouped(results, _place):
         runs = of_one_environment(there)
         if len({each.workload for each in runs}) > 1:
-            yield _overview(runs, source_of(runs, results)), runs
+            yield _overview(runs, source_of(runs, others)), runs
 
 
 def _by_workload(results: Iterable[Result]) -> list[Result]:

@@ -164,7 +164,7 @@ class Turn:
         self.replay: Callable[[], Any]  # of prepared()
 
 
-def expectation(workload: ModuleType, size: Size, seed: int) -> Expected:
+def expected_for(workload: ModuleType, size: Size, seed: int) -> Expected:
     """The inputs of this seed with the answer, and all that is needed to compare with it."""
     expected = Expected(workload, workload.inputs(size, seed))
     _ = expected.tolerance  # which is made when it is first asked for
@@ -203,9 +203,9 @@ class Calls:
         seeds = range(count + 1)  # one more, to fill a set with
         if workload.footprint(size) > TOGETHER:
             with ThreadPoolExecutor(len(seeds)) as pool:
-                self.expected = list(pool.map(lambda seed: expectation(workload, size, seed), seeds))
+                self.expected = list(pool.map(lambda seed: expected_for(workload, size, seed), seeds))
         else:
-            self.expected = [expectation(workload, size, seed) for seed in seeds]
+            self.expected = [expected_for(workload, size, seed) for seed in seeds]
         self.inputs = [expected.inputs for expected in self.expected]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
         self.others = itertools.count(0.5)  # values that no element has
