@@ -5,7 +5,7 @@ the recipes that are tuned for the transfer. All take turns in one process, for 
 bare copies, which are the limit. Every call gets host arrays that were filled just before it, so that nothing can be
 left on the GPU, and every result is compared with NumPy's. A copy between two GPUs is measured where there are two.
 Before all that, the product of two small matrices is measured in the same manner, and also from matrices that stay as
-they are; then the recipe's copies on the host, in as many more calls.
+they are; then the parts of such a call, in as many more calls.
 
 When all times are taken, one more call of each step that is drawn is recorded: PyTorch's profiler (Kineto, on CUPTI)
 sees every copy and kernel of the process, whoever started it, and every call of the CUDA runtime. It does not see
@@ -75,8 +75,8 @@ STEPS = {  # in the order of the page: the kind of arrays
 }
 RECIPES = {  # the tuned ones, which take any arrays
     step: PAGE_LOCKED if step.endswith(PAGE_LOCKED) else ORDINARY
-    for step, (workload, _) in transfers.RECIPES.items()
-    if workload == "multiply"
+    for step in transfers.RECIPES
+    if step.startswith("recipe")
 }
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # two inputs and what they are multiplied into
@@ -193,6 +193,34 @@ def ways(work: Work) -> Iterator[Way | Step]:
         else:
             yield Step(name, reason=f"no {STEPS[name]} arrays")
     yield from of_recipes(ordinary)
+    try:
+        yield host_copies(ordinary, recipe("host_copies"), work)
+    except Exception as error:
+        yield Step("host_copies", reason=reason(error))
+
+
+def host_copies(ordinary: Arrays, module: ModuleType, work: Work) -> Way:
+    """The copies that the recipe makes of ordinary arrays, by as many threads, with nothing between."""
+    rooms = [module.lane(0, number)[1] for number in range(module.LANES)]
+    for room in rooms:
+        room[2] = 1.0
+
+    def call(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        def run(first: int) -> None:
+            for start in range(first * module.PIECE, a.size, module.LANES * module.PIECE):
+                x, y, z = (each[start : start + module.PIECE] for each in (a, b, out))
+                np.copyto(rooms[first][0, : x.size], x)
+                np.copyto(rooms[first][1, : y.size], y)
+                np.copyto(z, rooms[first][2, : z.size])
+
+        with ThreadPoolExecutor(module.LANES) as pool:
+            list(pool.map(run, range(module.LANES)))
+
+    def multiplied(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        """The product, if every element of the result was copied."""
+        work.everywhere(lambda x, y, part: np.multiply(np.multiply(x, part, out=part), y, out=part), a, b, out)
+
+    return Way("host_copies", call, ordinary, after=multiplied)
 
 
 def of_recipes(ordinary: Arrays) -> Iterator[Way | Step]:
@@ -294,33 +322,44 @@ def small() -> Iterator[Step]:
     def again(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         tuned.round_trip(*unchanged[:2], out=out)
 
-    whole = Way("small", call, ordinary, tuned)
-    every = [
+    every: list[Way | Step] = [
         Way("small_numpy", multiply, ordinary),
         Way("small_torch_cpu", multiply_tensors, ordinary),
         Way("small_launch", launch, ordinary, after=multiply),
         Way("small_unchanged", again, page_locked, tuned),
         Way("small_page_locked", call, page_locked, tuned),
-        whole,
+        Way("small", call, ordinary, tuned),
     ]
-    steps = list(measure(every, work, SMALL_CALLS))
-    yield from steps
-    names, copies = ("small_copy_in", "small_copy_out"), []
-    if not steps[-1].time:
-        yield from (Step(name, reason=steps[-1].reason) for name in names)
+    try:
+        other = recipe("small_torch")
+        every.append(Way("small_torch", lambda a, b, out: other.round_trip(a, b, out=out), ordinary, other))
+    except Exception as error:  # PyTorch may be one for the CPU only
+        every.append(Step("small_torch", reason=reason(error)))
+    steps = {step.name: step for step in measure(every, work, SMALL_CALLS)}
+    for way in every:
+        yield steps[way.name]
+        if way.name in ("small", "small_torch"):
+            yield from parts(way, steps[way.name], work)
+
+
+def parts(way: Way | Step, step: Step, work: Work) -> Iterator[Step]:
+    """What a call with small ordinary matrices is made of: two copies, the work on the GPU, one copy, and the rest."""
+    names = [f"{way.name}_{part}" for part in timelines.PARTS]
+    if not isinstance(way, Way) or not step.time:
+        yield from (Step(name, reason=step.reason) for name in names)
         return
-    with watching(tuned) as watched:
+    found = []
+    with watching(way.module) as watched:
         for _ in range(SMALL_CALLS):
-            prepared(whole, work)
             watched.spans.clear()
-            whole.call(*whole.arrays)
-            checked(whole, work)
-            copies.append([(end - start) / 1e9 for _, start, end in watched.spans])
-    if any(len(each) != 3 for each in copies):  # a GPU of fewer multiprocessors than the product has tiles
-        yield from (Step(name, reason="these matrices are not small for this GPU") for name in names)
-    else:
-        yield Step(names[0], Timing.of([first + second for first, second, _ in copies]))
-        yield Step(names[1], Timing.of([last for *_, last in copies]))
+            took = timed(way, work)
+            if len(watched.spans) != 3:  # a GPU of fewer multiprocessors than the product has tiles
+                yield from (Step(name, reason="these matrices are not small for this GPU") for name in names)
+                return
+            first, second, last = ((start / 1e9, end / 1e9) for _, start, end in watched.spans)
+            spans = second[1] - first[0], last[0] - second[1], last[1] - last[0]
+            found.append((*spans, took - sum(spans)))
+    yield from (Step(name, Timing.of(times)) for name, times in zip(names, zip(*found, strict=True), strict=True))
 
 
 # ---- Measuring.

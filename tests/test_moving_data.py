@@ -526,10 +526,14 @@ def test_a_run_stores_a_line_with_every_step(broken, clone, results):
     steps = found["made-up"].steps
     known = {*timelines.WAYS, *timelines.COPIES, *timelines.SMALL, timelines.ALLOCATION}
     assert complaints == [] and {*steps} == known - {*benchmark.RECIPES}
+    of_torch = {
+        name: steps.pop(name) for name in [*steps] if name.startswith("small_torch") and name != "small_torch_cpu"
+    }
+    assert len(of_torch) == 5 and all(step.reason and not step.time for step in of_torch.values())  # no GPU for it here
     failed = {name: step.reason for name, step in steps.items() if not step.time}
     assert all(reason.startswith("Wrong: element 0 is nan, not ") for reason in failed.values())
     assert {*failed} == ({"zero_copy"} if broken else set())
-    once = {timelines.ALLOCATION, "small_copy_in", "small_copy_out"}  # not in every round
+    once = {timelines.ALLOCATION, *(f"small_{part}" for part in timelines.PARTS)}  # not in every round
     assert all(step.time.count == 2 * benchmark.CALLS for name, step in steps.items() if step.time and name not in once)
     assert {bar[0].split()[0] for bar in steps["staged"].bars} == {"host"}
     assert 1 <= len({bar[0] for bar in steps["staged"].bars}) <= 3  # 3,000,000 elements are three pieces

@@ -42,23 +42,31 @@ WAYS = {  # the steps of the table: what they are, and which host arrays they ta
     "recipe_pyopencl": ("PyOpenCL's tuned recipe", ORDINARY),
 }
 ON_CPU = ("numpy", "torch_cpu")
-COPIES = {  # of one array: what it is, and how many arrays move
+COPIES = {  # what it is, and how many arrays move
     "limit_up": ("page-locked memory to the GPU", 1),
     "limit_down": ("the GPU to page-locked memory", 1),
     "limit_both": ("both at once", 2),
+    "host_copies": ("ordinary memory to page-locked (two arrays) and back (one), by 12 threads of the host", 3),
     "gpu_to_gpu": ("one GPU to another, directly", 1),
     "gpu_to_gpu_through_host": ("one GPU to another, through page-locked memory", 1),
 }
 ALLOCATION = "allocate_page_locked"  # of one array
+PARTS = {  # of a recipe's call with ordinary small matrices
+    "copy_in": "its copies of both to page-locked memory",
+    "kernels": "its two kernels: their launches, and the wait for them",
+    "copy_out": "its copy of the product from there",
+    "rest": "its checks, and whatever else it does",
+}
 SMALL = {  # steps of two matrices of 200 × 200
     "small_numpy": "NumPy",
     "small_torch_cpu": "PyTorch on the CPU",
     "small_launch": "an empty kernel, and the wait for it",
-    "small_unchanged": "the tuned recipe, from page-locked matrices that the host has not written since the last call",
-    "small_page_locked": "the tuned recipe, from page-locked matrices that the host has just written",
-    "small_copy_in": "its copies of two ordinary matrices to page-locked memory",
-    "small_copy_out": "its copy of the product from there",
-    "small": "the tuned recipe, from ordinary matrices that the host has just written",
+    "small_unchanged": "CuPy's tuned recipe, from page-locked matrices that the host has not written since",
+    "small_page_locked": "CuPy's tuned recipe, from page-locked matrices that the host has just written",
+    "small": "CuPy's tuned recipe, from ordinary matrices that the host has just written",
+    **{f"small_{part}": what for part, what in PARTS.items()},
+    "small_torch": "PyTorch's tuned recipe, from ordinary matrices that the host has just written",
+    **{f"small_torch_{part}": what for part, what in PARTS.items()},
 }
 SCALES = (  # steps that are drawn on the same scale
     ("pageable", "page_locked", "registered"),

@@ -23,8 +23,9 @@ from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba import cuda
 from numba.cuda.cudadrv.driver import driver
 
-PIECE, LANES, lock, handle_lock = 2**20, 12, Lock(), Lock()  # elements; lanes, which all callers share; of the handle
+PIECE, LANES, lock, handle_lock = 2**20, 12, Lock(), Lock()  # elements; lanes, which all callers share; of handles
 library, one, zero = CDLL(load_nvidia_dynamic_lib("cublas").abs_path), byref(c_float(1)), byref(c_float(0))
+handles = {}  # of cuBLAS, by device
 
 
 @lru_cache
@@ -32,11 +33,13 @@ def lane(device, number):  # a stream, and room for a piece and its product: pag
     return cuda.stream(), pinned((2, PIECE)), cuda.device_array((2, PIECE), np.float32)
 
 
-@lru_cache
 def cublas(device):
-    if library.cublasCreate_v2(byref(handle := c_void_p())):
-        raise RuntimeError("cuBLAS could not be started")
-    return handle
+    with handle_lock:
+        if device not in handles:
+            if library.cublasCreate_v2(byref(handle := c_void_p())):
+                raise RuntimeError("cuBLAS could not be started")
+            handles[device] = handle
+        return handles[device]
 
 
 def pinned(shape):

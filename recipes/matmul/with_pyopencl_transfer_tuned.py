@@ -19,11 +19,13 @@ import pyopencl.array
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "matmul_tuned.cl").read_text()
 GROUP, PIECE, LANES, lock = 256, 2**20, 12, Lock()  # work-items per group; elements; lanes, which all callers share
-enqueuing = Lock()  # PoCL crashed where two threads enqueued commands on one buffer
+enqueuing = Lock()  # two threads must not set arguments of one kernel; PoCL crashed where both used one buffer
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one
 queue = cl.CommandQueue(cl.Context([device]))
-programs = {tile: cl.Program(queue.context, KERNEL).build([f"-DTILE={tile}"]) for tile in (64, 128)}
+kernels = {tile: cl.Program(queue.context, KERNEL).build([f"-DTILE={tile}"]).matmul_large for tile in (64, 128)}
+for kernel in kernels.values():
+    kernel.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3)  # otherwise each call inspects its arguments
 units = device.max_compute_units if device.type & cl.device_type.GPU else float("inf")  # a CPU likes smaller tiles
 
 
@@ -31,13 +33,6 @@ units = device.max_compute_units if device.type & cl.device_type.GPU else float(
 def lane(number):  # a queue, page-locked room for a piece and its product, and room for both on the device
     x, c = (cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 * PIECE) for _ in range(2))
     return cl.CommandQueue(queue.context), pinned((2, PIECE)), x, c
-
-
-@lru_cache
-def kernel(tile, queue):  # one for each queue, because two threads must not set arguments of one
-    new = cl.Kernel(programs[tile], "matmul_large")
-    new.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3)  # otherwise each call inspects its arguments
-    return new
 
 
 def pinned(shape):
@@ -56,7 +51,8 @@ def upload(*arrays):
 
 def launch(queue, a, b, c, m, k, n):
     tile = 128 if -(-m // 128) * -(-n // 128) >= units else 64  # every compute unit is to have work
-    kernel(tile, queue)(queue, (-(-m // tile) * -(-n // tile) * GROUP,), (GROUP,), a, b, c, m, k, n)
+    with enqueuing:
+        kernels[tile](queue, (-(-m // tile) * -(-n // tile) * GROUP,), (GROUP,), a, b, c, m, k, n)
 
 
 def matmul(a, b):
@@ -131,8 +127,7 @@ def run(a, factor, out, rows, lane, first):  # the pieces first, first + LANES, 
     for i in range(first * rows, len(a), LANES * rows):
         product = out[i : i + rows]
         cl.enqueue_copy(queue, x, staged(room[0], a[i : i + rows]))  # which waits for it
-        with enqueuing:
-            launch(queue, x, factor, c, len(product), a.shape[1], product.shape[1])
+        launch(queue, x, factor, c, len(product), a.shape[1], product.shape[1])
         result = product if is_pinned(product) else room[1, : product.size].reshape(product.shape)
         cl.enqueue_copy(queue, result, c)
         np.copyto(product, result)  # nothing to do if they are one
