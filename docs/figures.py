@@ -58,6 +58,8 @@ class Wins(Figure):
     def figure(self, words, other="numpy"):
         workload, technique, metric = words.split()
         found, crossing = stored.crossing(workload, technique, metric, other.strip())
+        if crossing is None:
+            return self.linked("(not decided)", *found)
         begins = beats_from(crossing)
         return self.linked(WINS[begins[0]].format(begins[1:]), *found)
 
@@ -81,16 +83,25 @@ class Spread(Figure):
 
 
 class Best(Figure):
-    """The name of the fastest technique, or the names of those that tie."""
+    """The name of the fastest technique, or the names of those that tie; behind them those that do not count, because
+    their times are doubtful."""
 
     def figure(self, words):
         workload, lane, size = words.split()
+        first, doubtful = stored.best(workload, lane, int(size.replace("_", "")))
+        found = self.names(first) or [nodes.Text("(not decided)")]
+        if doubtful:
+            why = "as its time is" if len(doubtful) == 1 else "as their times are"
+            found += [nodes.Text(f" (not counted, {why} doubtful: "), *self.names(doubtful), nodes.Text(")")]
+        return found
+
+    def names(self, results):
         found = []
-        for result in stored.best(workload, lane, int(size.replace("_", ""))):
+        for result in results:
             found += [nodes.Text(", ")] * bool(found)
-            there = catalogue.find(workload, result.technique)
-            measured = f"machines/{result.stored.machine}/{workload}"
-            place = recipe_place(workload, result.technique) if there else (measured,)
+            there = catalogue.find(result.workload, result.technique)
+            measured = f"machines/{result.stored.machine}/{result.workload}"
+            place = recipe_place(result.workload, result.technique) if there else (measured,)
             found.append(self.link(result.technique, *place, found=[result]))
         return found
 

@@ -119,15 +119,16 @@ def named(words: str) -> tuple[Result, Metric]:
     return found[0], metric
 
 
-def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[list[Result], Crossing]:
+def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[list[Result], Crossing | None]:
     """From which size a technique is faster than another one, whose data is where its recipe takes it from: NumPy's,
-    and PyTorch's on the CPU, is in the host's memory. And the results that were compared."""
+    and PyTorch's on the CPU, is in the host's memory; None if all times are doubtful, or of different states of the
+    code. And the results that were compared."""
     sizes = catalogue.workload_module(workload).SIZES
     if other == "numpy":  # known from the results themselves, also if they are stale
         one, measured = named(f"{workload} {technique} {max(sizes)} {metric}")
         if measured in one.crossings:
             return [one], one.crossings[measured]
-    found, points = [], []
+    found, points, apart = [], [], []
     for size in sizes:
         with contextlib.suppress(NotStored):  # not every technique can do every size
             one, measured = named(f"{workload} {technique} {size} {metric}")
@@ -135,20 +136,26 @@ def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[li
             if typed.of_one_state(one, base) and not (one.doubt(measured) or base.doubt(resident)):
                 points.append((size, base.value(resident) / one.value(measured)))
                 found += [one, base]
-    if not points:
-        raise NotStored(f"'{workload} {technique} {metric}' was not compared with {other}")
-    return found, Crossing.of(points)
+            else:
+                apart += [one, base]
+    if points:
+        return found, Crossing.of(points)
+    if apart:
+        return apart, None
+    raise NotStored(f"'{workload} {technique} {metric}' was not compared with {other}")
 
 
-def best(workload: str, lane: str, size: int) -> list[Result]:
-    """The fastest results of a lane on GPU_MACHINE, stale or not: one, or several that tie. Recipes that round their
-    factors do not count."""
+def best(workload: str, lane: str, size: int) -> tuple[list[Result], list[Result]]:
+    """The fastest results of a lane on GPU_MACHINE, stale or not: one, or several that tie; and those that do not
+    count, because their times are doubtful. Recipes that round their factors do not count either."""
     mine = [each for each in of(GPU_MACHINE, workload) if (each.peers, each.size) == (lane, size)]
-    mine = typed.of_one_environment(mine)
-    first = typed.ranks([replace(each, origin=None) for each in mine], Metric.RESIDENT)
-    if not first:
+    mine = typed.of_one_environment([each for each in mine if each.value(Metric.RESIDENT) is not None])
+    if not mine:
         raise NotStored(f"'{workload} {lane} {size}' is not among the results of {GPU_MACHINE}")
-    return [each for each in mine if each.technique in first]
+    doubtful = [each for each in mine if each.doubt(Metric.RESIDENT)]
+    rivals = [replace(each, origin=None) for each in mine if each not in doubtful]
+    first = typed.ranks(rivals, Metric.RESIDENT)
+    return [each for each in mine if each.technique in first], doubtful
 
 
 @cache

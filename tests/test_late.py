@@ -131,7 +131,7 @@ def test_wrong_without_waiting(recipe, number, tmp_path):
         ("pycuda", "            inside(wait, out)\n", ""),
         ("numba", "[lane(device, number)", "[lane(device, 0)"),
         ("numba", "launch(handle, its, u, u", "launch(handle, 0, u, u"),
-        ("numba", "with handle_lock:", "if True:"),
+        ("numba", "with handle_lock:  # to", "if True:  # to"),
         ("numba", "            cuda.synchronize()\n", ""),
     ],
 )

@@ -213,6 +213,7 @@ def made_up(commit, machine_name="made-up", date="2026-11-23"):
             *(measured(name, 0.01 * number) for number, name in enumerate(timelines.SMALL, 1)),
             {"step": "gpu_to_gpu", "reason": "there is only one GPU"},
             {"step": "gpu_to_gpu_through_host", "reason": "there is only one GPU"},
+            measured("host_copies", 75),
         ],
     }
 
@@ -328,7 +329,9 @@ def test_the_page_names_the_steps_that_are_measured(kept):
     assert {*transfers.RECIPES} <= {*kept.steps}
     limits = {name for name in known if name.startswith("limit_")}
     others = {name for name in benchmark.RECIPES if transfers.RECIPES[name][1] != "cupy_transfer_tuned"}
-    assert sorted(timelines.DRAWN) == sorted(known - {*timelines.ON_CPU, timelines.ALLOCATION} - limits - others)
+    assert sorted(timelines.DRAWN) == sorted(
+        known - {*timelines.ON_CPU, timelines.ALLOCATION, "host_copies"} - limits - others
+    )
     kinds = {"ordinary": "pageable", "page-locked": "page_locked", "unified": "unified"}
     for name, kind in (benchmark.STEPS | benchmark.RECIPES).items():
         assert kinds[timelines.WAYS[name][1]] == kind
