@@ -148,7 +148,7 @@ def test_means_near_zero_may_be_off_by_what_their_terms_are_rounded():
 
 
 def error_of(workload, inputs, result):
-    return precision.error(workload, Expected(workload, inputs).answer, result, inputs)
+    return precision.error(Expected(workload, inputs), lambda: result)
 
 
 def test_an_elementwise_result_has_no_error():

@@ -33,9 +33,6 @@ SETS, EVERY, LARGE = 3, 16, 2**28
 # A check begins only while checks have taken at most this part of the time since the metric has begun. Where they take
 # longer than the calls between them, the metric takes 1.5 times as long as its calls.
 CHECKING = 1 / 3
-# Bytes of the arrays from which on their values are made in several threads. Smaller ones are made in one, in which the
-# recipe will allocate: what malloc has given and taken back changes what it does later.
-TOGETHER = 2**26
 # In seconds. Without an upload, a first call that takes longer is the only sample: the check has compiled everything.
 COLD_LIMIT = 5
 # A fraction of the device time: a synchronised call cannot take less, apart from the spread of the clocks.
@@ -171,18 +168,6 @@ def expected_for(workload: ModuleType, size: Size, seed: int) -> Expected:
     return expected
 
 
-def put(target: np.ndarray, values: np.ndarray | float) -> None:
-    """np.copyto, by several threads if there is much to copy."""
-    if target.nbytes < TOGETHER:
-        np.copyto(target, values)
-        return
-    values = np.broadcast_to(values, target.shape)
-    rows = -(-len(target) // 64)  # more parts than threads, so that none waits long for the last
-    with ThreadPoolExecutor() as pool:
-        parts = (slice(start, start + rows) for start in range(0, len(target), rows))
-        list(pool.map(lambda part: np.copyto(target[part], values[part]), parts))
-
-
 class Calls:
     """The timed calls of a recipe, and the checks that they did the work.
 
@@ -201,7 +186,7 @@ class Calls:
         # More sets than one are for what a cache could keep.
         count = SETS if workload.footprint(size) <= LARGE else 1
         seeds = range(count + 1)  # one more, to fill a set with
-        if workload.footprint(size) > TOGETHER:
+        if workload.footprint(size) > memory.TOGETHER:
             with ThreadPoolExecutor(len(seeds)) as pool:
                 self.expected = list(pool.map(lambda seed: expected_for(workload, size, seed), seeds))
         else:
@@ -245,15 +230,15 @@ class Calls:
             if number == len(self.turns):
                 for copy, x in zip(copies, self.inputs[number], strict=True):
                     if isinstance(x, np.ndarray):
-                        put(copy, x)
+                        memory.put(copy, x)
                 self.turns.append(Turn(number, tuple(copies) if host else self.upload(*copies)))
             turn = self.turns[number]
             turn.calls, turn.result = 0, None
             if host == PINNED and self.into:
-                put(out, np.nan)
+                memory.put(out, np.nan)
                 turn.options["out"] = out
             elif poisoned and takes_out(self.function):
-                put(out, np.nan)
+                memory.put(out, np.nan)
                 if "out" not in turn.options or not memory.write(turn.options["out"], out):
                     turn.options["out"] = for_out(self.upload, out)
         self.now = self.turns[0]
@@ -391,8 +376,7 @@ class Calls:
 
     def error(self) -> float | None:
         """How far the last result is from the reference: see precision.error()."""
-        expected = self.expectation(self.now)
-        return error(self.workload, expected.answer, self.download(self.now.result), expected.inputs)
+        return error(self.expectation(self.now), lambda: self.download(self.now.result))
 
     def late(self, device: Device) -> bool:
         """Whether wait() returns before the device is done with a call on values that no call has seen."""

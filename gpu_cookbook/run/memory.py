@@ -8,6 +8,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass
 from functools import cache
 from types import ModuleType
@@ -15,6 +16,9 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+# Bytes of arrays from which on several threads make and copy their values. Smaller ones are left to one, in which the
+# recipe will allocate: what malloc has given and taken back changes what it does later.
+TOGETHER = 2**26
 STAGE = 2**26  # bytes of page-locked memory through which a CUDA device is read and written
 BFLOAT16 = np.dtype("V2")  # which NumPy lacks: what the array interface says of it
 
@@ -53,6 +57,24 @@ def write(array: Any, values: np.ndarray) -> bool:
         assert kind.write
         kind.write(part, values if len(parts) == 1 else values.reshape(-1)[end - math.prod(shape) : end].reshape(shape))
     return True
+
+
+def put(target: np.ndarray, values: np.ndarray | float) -> None:
+    """np.copyto, by several threads if there is much to copy."""
+    if target.nbytes < TOGETHER or not target.ndim:
+        np.copyto(target, values)
+        return
+    values = np.broadcast_to(values, target.shape)
+    rows = -(-len(target) // 64)  # more parts than threads, so that none waits long for the last
+    with ThreadPoolExecutor() as pool:
+        parts = (slice(start, start + rows) for start in range(0, len(target), rows))
+        list(pool.map(lambda part: np.copyto(target[part], values[part]), parts))
+
+
+def _copied(values: np.ndarray) -> np.ndarray:
+    copy = np.empty_like(values)
+    put(copy, values)
+    return copy
 
 
 def as_held(array: Any, values: np.ndarray) -> np.ndarray:
@@ -173,23 +195,24 @@ def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
     if is_on_host(value):
         writeable = type(value) is np.ndarray and value.flags.writeable
-        return _Kind(np.array, np.copyto, value) if writeable else _Kind(np.array, None)
+        read = _copied if type(value) is np.ndarray else np.array
+        return _Kind(read, put, value) if writeable else _Kind(read, None)
     torch = sys.modules.get("torch")
     if torch and type(value) is torch.Tensor and value.device.type == "cpu" and is_bfloat16(value):
         bits = value.detach().view(torch.int16).numpy().view(np.uint16)
         return _Kind(lambda x: _widened(bits), lambda x, values: np.copyto(bits, _rounded(values)))
     if torch and type(value) is torch.Tensor and value.device.type == "cpu":
         host = value.detach().numpy()
-        return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
+        return _Kind(lambda x: _copied(host), lambda x, values: put(host, values), host)
     warp = sys.modules.get("warp")
     if warp and type(value) is warp.array and value.device.is_cpu:
         host = value.numpy()
-        return _Kind(lambda x: np.array(host), lambda x, values: np.copyto(host, values), host)
+        return _Kind(lambda x: _copied(host), lambda x, values: put(host, values), host)
     if is_jax(value):
         return _Kind(_read_cuda if is_cuda(value) else lambda x: np.array(np.from_dlpack(x)), None)  # it never changes
     shared = _shared(value)
     if shared is not None:
-        return _Kind(lambda x: np.array(shared), lambda x, values: np.copyto(shared, values), shared)
+        return _Kind(lambda x: _copied(shared), lambda x, values: put(shared, values), shared)
     chunks = _chunks(value)
     if chunks is not None:
         return _Kind(_read_chunks, _write_chunks, chunks[0][1] if chunks else None)
@@ -353,7 +376,7 @@ def _read_cuda(array: Any) -> np.ndarray:
         part = copy[offset : offset + STAGE]
         stage = _stage()
         stage.copy("cuMemcpyDtoHAsync", stage.pointer, start + offset, part.nbytes)
-        part[...] = stage.array[: part.nbytes]
+        put(part, stage.array[: part.nbytes])
     values = np.asarray(span.view(copy), order="C")  # another copy only of what is not contiguous
     return values if wide else _widened(values)
 
@@ -374,7 +397,7 @@ def _write_cuda(array: Any, values: np.ndarray) -> None:
     for offset in range(0, span.bytes, STAGE):
         part = copy[offset : offset + STAGE]
         stage = _stage()
-        stage.array[: part.nbytes] = part
+        put(stage.array[: part.nbytes], part)
         stage.copy("cuMemcpyHtoDAsync", start + offset, stage.pointer, part.nbytes)
 
 

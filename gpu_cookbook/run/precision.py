@@ -1,6 +1,6 @@
 """How exact a recipe must be, as its docstring declares, and how exact its results are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cookbook import catalogue
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import FACTOR_BITS, Size, mode_of
-from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.check import Expected, steps
 
 SHARED = "shared_"  # functions of a workload for the recipes that average the samples that the tuned lane shares
 
@@ -44,13 +44,17 @@ def inexact(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     return None
 
 
-def error(workload: ModuleType, expected: Any, result: Any, inputs: Sequence[Any]) -> float | None:
+def error(expected: Expected, download: Callable[[], Any]) -> float | None:
     """The largest difference of an element from the reference, divided by the workload's error_scale(); None if that
-    is unknown."""
-    scale = workload.error_scale(expected, *inputs)
-    if scale is None or not np.size(expected):
+    is unknown. ``download`` gives the result, which was found to be right, and is called only if that leaves it a
+    choice."""
+    if not expected.answer.size:
         return None
-    if not np.any(workload.tolerance(expected, *inputs)):
-        return 0.0  # there is one right answer, and the result is it
+    if expected.exact:
+        return 0.0
+    answer, result = expected.answer, download()
+    scale = expected.workload.error_scale(answer, *expected.inputs)
+    if scale is None:
+        return None
     with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.nanmax(np.where(result == expected, 0, np.abs(result - expected) / scale)))
+        return float(np.nanmax(np.where(result == answer, 0, np.abs(result - answer) / scale)))
