@@ -101,6 +101,7 @@ class Watch:
         sys.addaudithook(self._audit)
         self._cores, os.cpu_count = os.cpu_count, self._cpu_count
         self.settings = settings()
+        gc.freeze()  # what the imports have left stays: PyTorch's takes a quarter of a second to look through each time
         flush()
         os.write(2, f"{MARKER}\n".encode())
         self.begun = True
