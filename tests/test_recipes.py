@@ -190,6 +190,7 @@ def inputs_of(draw, workload):
     return tuple(draw(layout(shape)) for _ in range(2 if workload == "multiply" else 1))
 
 
+@pytest.mark.brief
 @pytest.mark.parametrize("recipe", recipes(*IN_PROCESS, lambda recipe: not starts_slowly(recipe)))
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
