@@ -2,6 +2,7 @@
 wait for is found on any machine. late.py says how; that it finds it is proved by recipes that lack one line."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,15 @@ def test_there_are_recipes_of_every_framework():
     assert {r.framework for r in RECIPES} == {"CuPy", "PyCUDA", "Numba", "PyTorch"}
 
 
+def test_every_docstring_says_what_page_locked_memory_stays_and_until_when():
+    """late.py holds those for an NVIDIA GPU to it."""
+    every = [recipe for recipe in catalogue.recipes() if recipe.technique.endswith("_transfer_tuned")]
+    assert {r.framework for r in every} > {r.framework for r in RECIPES}
+    for recipe in every:
+        words = " ".join(ast.get_docstring(ast.parse(recipe.path.read_text())).split())
+        assert re.search(r"\d+ MiB[^.]* stay [^.]*\blanes?\.cache_clear", words), named(recipe)
+
+
 @pytest.mark.parametrize(
     "recipe",
     [
@@ -139,7 +149,37 @@ def test_wrong_with_other_memory_of_matmul(technique, right, wrong, tmp_path):
     """Memory that a graph does not keep, that is not page-locked, or that several streams share; another stream, or
     the block that is still computed; cuBLAS whose stream another thread changes; and an error that nobody waits
     after."""
-    (recipe,) = (r for r in RECIPES if named(r) == f"matmul-{technique}_transfer_tuned")
+    assert late(mutant(f"matmul-{technique}", right, wrong, tmp_path)) != "right"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "found"),
+    [
+        ("multiply-cupy", "min(LANES, -(-a.size // PIECE))", "-(-a.size // PIECE)", "stay, not up to 6144"),
+        ("matmul-cupy", "[lane(device, number)", "[lane(device, (number, len(to)))", "stay, not up to 1536"),
+        ("matmul-torch", "@lru_cache(16)", "@lru_cache(None)", "stay, not up to 2464"),
+        ("matmul-torch", "() and\ngraph.cache_clear();", "();", "stay after all"),
+        ("subset_mean-numba", "in range(LANES)]", "in range(2 * LANES)]", "stay, not up to 3072"),
+        ("increment-numba", "Up to 128 MiB", "Up to 64 MiB", "stay, not up to 512"),
+        ("increment-torch", "Up to 96 MiB stay", "They stay", "does not say how many MiB stay"),
+        (
+            "increment-cupy",
+            "(shape):\n    return empty_pinned(shape, np.float32)",
+            "(shape, every=[]):\n    every.append(empty_pinned(shape, np.float32))\n    return every[-1]",
+            "grows with each call",
+        ),
+    ],
+)
+def test_page_locked_memory_that_is_kept_has_a_bound_and_can_be_given_back(name, right, wrong, found, tmp_path):
+    """Lanes without end, lanes or graphs of every size, a cache that nobody says how to clear, a bound that is too low
+    or not stated, and memory that is kept at every call."""
+    assert found in late(mutant(name, right, wrong, tmp_path))
+
+
+def mutant(name, right, wrong, folder):
+    """The file of a recipe in which one thing is wrong."""
+    (recipe,) = (r for r in RECIPES if named(r) == f"{name}_transfer_tuned")
     text = recipe.path.read_text()
     assert text.count(right) == 1
-    assert late(written(text.replace(right, wrong), recipe, tmp_path)) != "right"
+    return written(text.replace(right, wrong), recipe, folder)
