@@ -5,7 +5,8 @@ Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
 A large a (of more than 8 MiB, or 64 if all are page-locked) goes up in pieces, after b; others whole. 96 MiB of
-buffers, and 96 on the device, stay until lane.cache_clear(). 4,096×4,096 on an NVIDIA H200: 20 ms, with_pyopencl.py 45.
+buffers, and 96 on the device, stay until lane.cache_clear().
+On an NVIDIA H200, 4,096×4,096 matrices take 19 ms, page-locked ones, copied whole, 8.3.
 """
 
 from concurrent.futures import ThreadPoolExecutor
