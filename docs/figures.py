@@ -1,14 +1,18 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {launch}, {balance}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a
-page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and stored.launch."""
+{spread}, {best}, {moved}, {reached}, {launch}, {balance}, {bus}, {hidden}, {machine}; and {recipe}, a link to a recipe
+with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and
+stored.launch."""
 
+import limits
 import stored
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.render import timelines
 from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, doubts, seconds
 from gpu_cookbook.scaling import EMPTY
+from gpu_cookbook.store import transfers
 
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
@@ -122,6 +126,30 @@ class Moved(Figure):
         return [self.link(text, *self.place, found)]
 
 
+class Reached(Figure):
+    """In which frameworks the tuned recipe multiplies ordinary arrays in at most this part of NumPy's time: in every
+    run that has them all, the newest first."""
+
+    def figure(self, part):
+        steps = {
+            name: transfers.RECIPES[name]
+            for name, (_, arrays) in timelines.WAYS.items()
+            if name in transfers.RECIPES and arrays == timelines.ORDINARY
+        }
+        runs = [run for run in reversed(stored.every_transferred()) if all(map(run.seconds, steps))]
+        found = []
+        for run in runs:
+            reached = [
+                catalogue.find(*work).framework
+                for name, work in steps.items()
+                if run.seconds(name) <= float(part) * run.seconds("numpy")
+            ]
+            text = f"{len(reached)} of {len(steps)}" + f" ({', '.join(reached)})" * bool(reached)
+            found += [nodes.Text("; ")] * bool(found)
+            found.append(self.link(f"{run.origin.machine}, {run.origin.date}: {text}", "transfers", "#the-ladder"))
+        return found or [nodes.Text("(not measured yet)")]
+
+
 class Launch(Moved):
     """The time of a launch, or a ratio of two."""
 
@@ -141,6 +169,41 @@ class Balance(Figure):
         noise = NOISE * bus.text.startswith(NOISE)
         text = noise + doubts(found, metric) + digits(rate / bus.value)
         return [self.link(text, "transfers", "#the-ladder", [found, bus])]
+
+
+class Bus(Figure):
+    """How many times as long as the bus needs for what must go to the GPU a recipe takes from page-locked arrays, at
+    the largest size; of a workload alone, how long the bus needs."""
+
+    def figure(self, words):
+        workload, *technique = words.split()
+        found, metric = stored.named(f"{words} {largest(workload)} pinned") if technique else (None, None)
+        bus = stored.over_the_bus(limits.SENT[workload], found and found.origin)
+        if bus is None:
+            return [nodes.Text("(not measured yet)")]
+        if found is None:
+            return [self.link(bus.text, "transfers", "#the-ladder", [bus])]
+        noise = NOISE * bus.text.startswith(NOISE)
+        return self.linked(f"{noise}{doubts(found, metric)}{digits(found.value(metric) / bus.value)} ×", found, bus)
+
+
+class Hidden(Figure):
+    """The part of its copies that a recipe's matmul makes during the product, from page-locked matrices of the largest
+    size: what its call takes less than both one after the other. The way back is half of the way there."""
+
+    def figure(self, technique):
+        words = f"matmul {technique} {largest('matmul')}"
+        (call, pinned), (work, resident) = stored.named(f"{words} pinned"), stored.named(f"{words} resident")
+        copies = stored.over_the_bus(limits.SENT["matmul"] * 3 // 2, call.origin)
+        if copies is None:
+            return [nodes.Text("(not measured yet)")]
+        part = (copies.value + work.value(resident) - call.value(pinned)) / copies.value
+        marks = "".join(dict.fromkeys(doubts(call, pinned) + doubts(work, resident)))
+        return self.linked(f"{marks}{100 * part:.0f} %" if part > 0 else "none", call, copies)
+
+
+def largest(workload):
+    return max(catalogue.workload_module(workload).SIZES)
 
 
 class Machine(Figure):
@@ -165,7 +228,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Launch, Balance, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Balance, Bus, Hidden, Machine, Recipe)
 
 
 def setup(app):

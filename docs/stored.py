@@ -206,21 +206,30 @@ def scaled_rows(words: str, rows: Iterable[Row]) -> list[Row]:
 
 
 @cache
-def _newest(file: str) -> dict[str, transfers.Kept]:
-    """{machine: its newest run in this file}, GPU_MACHINE first."""
-    found, complaints = transfers.kept(store().folder, file)
+def every_transferred() -> list[transfers.Kept]:
+    """Every run of benchmarks/transfers.py, the newest last."""
+    found, complaints = transfers.every(store().folder)
     complain(complaints)
-    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
+    return found
 
 
 def transferred() -> dict[str, transfers.Kept]:
     """{machine: its newest run of benchmarks/transfers.py}."""
-    return _newest(transfers.FILE)
+    return _newest(every_transferred())
 
 
+@cache
 def launched() -> dict[str, transfers.Kept]:
     """{machine: its newest run of benchmarks/launches.py}."""
-    return _newest(transfers.LAUNCHES)
+    found, complaints = transfers.every(store().folder, transfers.LAUNCHES)
+    complain(complaints)
+    return _newest(found)
+
+
+def _newest(runs: Iterable[transfers.Kept]) -> dict[str, transfers.Kept]:
+    """{machine: its newest run}, GPU_MACHINE first."""
+    found = {run.origin.machine: run for run in runs}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
 
 
 @dataclass(frozen=True)
@@ -234,29 +243,49 @@ class Number:
 
 
 def moved(words: str) -> Number | None:
-    """What "STEP [share | rate | ROW]" names: the step's time, its share of the limit, a copy's rate, or how long a row
-    of its drawing was busy. The step may be "limit". Of GPU_MACHINE, or of the first machine where it was measured;
-    None if there is none."""
+    """What "STEP [share | rate | range | ROW]" names: the step's time, its share of the limit, a copy's rate, the
+    shortest and the longest time of all runs of the same machine, or how long a row of its drawing was busy. The step
+    may be "limit". Of GPU_MACHINE, or of the first machine where it was measured; None if there is none."""
     name, *others = words.split()
     known = {"limit": None, timelines.ALLOCATION: None, **timelines.WAYS, **timelines.COPIES, **timelines.SMALL}
-    if name not in known or others not in ([], ["share"], ["rate"], *([row] for row in timelines.ROWS)):
+    if name not in known or others not in ([], *([word] for word in ("share", "rate", "range", *timelines.ROWS))):
         raise NotStored(f"'{words}' names nothing that benchmarks/transfers.py measures")
     for run in transferred().values():
-        step = run.steps.get(name)
+        step, text = run.steps.get(name), None
         if others == ["share"]:
             value = timelines.share(run, name)
         elif others == ["rate"]:
             value = timelines.rate(run, name)
+        elif others == ["range"]:
+            mine = [each for each in every_transferred() if each.origin.machine == run.origin.machine]
+            times = sorted(filter(None, (each.seconds(name) for each in mine)))
+            value = times[-1] if times else None
+            text = times and f"{seconds(times[0])} to {seconds(times[-1])} in {len(times)} runs"
         elif others:
             value = timelines.busy(step, others[0]) if step else None
         else:
             value = timelines.limit(run) if name == "limit" else run.seconds(name)
         if value:
-            text = {"share": f"{100 * value:.0f} %", "rate": f"{digits(value / 1e9)} GB/s"}.get(" ".join(others))
+            if others in (["share"], ["rate"]):
+                text = f"{100 * value:.0f} %" if others == ["share"] else f"{digits(value / 1e9)} GB/s"
             noisy = not others and step is not None and step.time is not None and step.time.noisy
             text = NOISE * noisy + (text or seconds(value))
             return Number(value, text, run.origin, step is not None and step.stale)
     return None
+
+
+def over_the_bus(sent: int, origin: typed.Origin | None = None) -> Number | None:
+    """How long so many bytes take from page-locked memory to the GPU: in the run of the same machine and commit as this
+    origin, or else in the newest run of that machine, which is GPU_MACHINE if there is no origin; None if there is no
+    run."""
+    machine, commit = (origin.machine, origin.commit) if origin else (GPU_MACHINE, "")
+    runs = [run for run in every_transferred() if run.origin.machine == machine and run.seconds("limit_up")]
+    if not runs:
+        return None
+    run = next((run for run in reversed(runs) if run.origin.commit == commit), runs[-1])
+    copy = run.steps["limit_up"]
+    value = copy.time.median * sent / (4 * run.elements)
+    return Number(value, NOISE * copy.time.noisy + seconds(value), run.origin, copy.stale)
 
 
 def launch(words: str) -> Number | None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from docutils import nodes
-from drawing import LARGE, SMALL, result
+from drawing import LARGE, SMALL, exactly, result
 
-from gpu_cookbook.results import Metric
+from gpu_cookbook.results import Metric, Origin
+from gpu_cookbook.store.transfers import Kept, Step
 
 DOUBTFUL = {"doubts": {Metric.RESIDENT: "the GPU slowed down because of its power limit"}}
 
@@ -14,13 +15,15 @@ DOUBTFUL = {"doubts": {Metric.RESIDENT: "the GPU slowed down because of its powe
 @pytest.fixture
 def said(monkeypatch):
     """The text that a role makes of its words, from these results."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "docs")
+    for folder in ("benchmarks", "docs"):
+        monkeypatch.syspath_prepend(Path(__file__).parents[1] / folder)
     import figures
     import stored
 
     monkeypatch.setattr(figures.Figure, "link", lambda self, text, *place, **more: nodes.Text(text))
 
-    def of(role, words, *results):
+    def of(role, words, *results, runs=()):
+        monkeypatch.setattr(stored, "every_transferred", lambda: runs)
         monkeypatch.setattr(stored, "of", lambda machine, workload=None: results)
         monkeypatch.setattr(stored, "results", lambda: {stored.GPU_MACHINE: results})
         return "".join(getattr(figures, role)().figure(*words.split("/")))
@@ -28,6 +31,7 @@ def said(monkeypatch):
     return of
 
 
+MACHINE = "nvidia-h200"
 BEST = f"multiply idiomatic {LARGE}"
 
 
@@ -56,3 +60,49 @@ def test_doubtful_times_do_not_say_from_which_size_a_gpu_pays(said):
     assert said("Wins", words, *numpy, *cpu, *doubtful) == "(not decided)"
     with pytest.raises(Exception, match="was not compared with"):
         said("Wins", words, *numpy, *sure)
+
+
+def run(commit, seconds, machine=MACHINE, **others):
+    """A run in which 1 GiB takes so long to the GPU."""
+    steps = {name: Step(name, exactly(time)) for name, time in (others | {"limit_up": seconds}).items()}
+    return Kept(Origin(machine, commit, "", "2026-11-21"), "H200", "1", "Xeon", "", 2**28, steps)
+
+
+OWN, NEWER, ELSEWHERE = run("own", 0.02), run("newer", 0.04), run("newest", 0.08, "another")
+
+
+def pinned(technique, workload, size, commit="own", **changes):
+    origin = Origin(MACHINE, commit, "existing", "2026-11-21")
+    return result(technique, size, workload=workload, origin=origin, **changes)
+
+
+def test_a_call_is_held_to_the_bus_of_its_own_commit_or_else_to_the_newest_of_its_machine(said):
+    words, runs = "increment cupy_transfer_tuned", (OWN, NEWER, ELSEWHERE)
+    own, old = (pinned("cupy_transfer_tuned", "increment", LARGE, each, pinned=0.03) for each in ("own", "old"))
+    assert said("Bus", words, own, runs=runs) == "1.50 ×"
+    assert said("Bus", words, old, runs=runs) == "0.750 ×"
+    assert said("Bus", words, own, runs=[ELSEWHERE]) == "(not measured yet)"
+    assert said("Bus", "multiply", runs=runs) == "80.0 ms"  # two arrays
+    with pytest.raises(Exception, match="is not among the results"):
+        said("Bus", words, result("cupy_transfer_tuned"), runs=runs)
+
+
+@pytest.mark.parametrize(("call", "hidden"), [(0.00475, "none"), (0.00474, "0 %"), (0.003875, "23 %")])
+def test_what_a_product_hides_is_what_its_call_takes_less_than_copies_and_work(said, call, hidden):
+    # 192 MiB take 3.75 ms, and the product takes 1 ms.
+    mine = pinned("torch_transfer_tuned", "matmul", 4_096, seconds=0.001, pinned=call)
+    assert said("Hidden", "torch_transfer_tuned", mine, runs=[OWN]) == hidden
+    assert said("Hidden", "torch_transfer_tuned", mine) == "(not measured yet)"
+
+
+def test_a_range_is_that_of_all_runs_of_the_machine(said):
+    assert said("Moved", "limit_up range", runs=[NEWER, OWN, ELSEWHERE]) == "20.0 ms to 40.0 ms in 2 runs"
+
+
+def test_an_aim_is_reached_by_those_that_take_at_most_this_part_of_numpy_s_time(said):
+    slow = {f"recipe_{name}": 0.3 for name in ("torch", "pycuda", "numba", "pyopencl")} | {"recipe": 0.3, "numpy": 1.0}
+    runs = [run("a", 0.02, **slow), OWN, run("b", 0.02, "another", **slow | {"recipe": 0.22, "recipe_numba": 0.1})]
+    assert said("Reached", "0.22", runs=runs) == (
+        "another, 2026-11-21: 2 of 5 (CuPy, Numba); nvidia-h200, 2026-11-21: 0 of 5"
+    )
+    assert said("Reached", "0.22", runs=[OWN]) == "(not measured yet)"

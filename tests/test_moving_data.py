@@ -344,7 +344,10 @@ def test_numbers_follow_from_the_line(kept):
     rows = {(row[0].text, row[1].text): [entry.text for entry in row[2:]] for row in timelines.ladder(kept).rows}
     assert rows["both ways at once", "page-locked"] == ["220 ms", "1.36", "18 %", "1.36", "0.195"]
     assert rows["NumPy, one core", "ordinary"] == ["300 ms", "1.00", "–", "1.00", "0.143"]
-    assert [row[2].text for row in timelines.copies(kept).rows] == ["53.7 GB/s", "51.1 GB/s", "97.6 GB/s"]
+    assert [row[2].text for row in timelines.copies(kept).rows] == [
+        *("53.7 GB/s", "51.1 GB/s", "97.6 GB/s"),
+        "42.9 GB/s",  # of the host's copies
+    ]
     assert [[entry.text for entry in row[1:]] for row in timelines.small(kept).rows[:3]] == [
         ["10.0 µs", "1.00"], ["20.0 µs", "0.500"], ["30.0 µs", "0.333"],
     ]  # fmt: skip
@@ -404,7 +407,7 @@ from gpu_cookbook.store import transfers
 
 runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
 assert not complaints
-stored.transferred = lambda: {{run.origin.machine: run for run in runs}}
+stored.every_transferred = lambda: runs
 
 import pages
 
@@ -455,7 +458,7 @@ def test_the_page_has_every_script_and_every_drawing():
 def test_a_number_that_nobody_measures_is_an_error(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     stored = importlib.import_module("stored")
-    for words in ("nosuch", "both_ways sideways", "both_ways up down"):
+    for words in ("nosuch", "both_ways sideways", "both_ways up down", "both_ways range share"):
         with pytest.raises(stored.NotStored, match="names nothing that benchmarks/transfers.py measures"):
             stored.moved(words)
 

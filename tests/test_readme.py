@@ -3,7 +3,10 @@
 import runpy
 from pathlib import Path
 
+import pytest
 from cloning import require_clone
+
+from gpu_cookbook.store import transfers
 
 ROOT = Path(__file__).parents[1]
 
@@ -14,3 +17,35 @@ def test_the_tables_are_what_the_tool_prints():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme["BLOCK"].search(text)
     assert readme["written"](text) == text, "make readme rewrites them"
+
+
+@pytest.fixture(scope="module")
+def run():
+    """The newest stored run of benchmarks/transfers.py on an H200."""
+    require_clone()
+    found, complaints = transfers.kept(ROOT / "benchmarks" / "results")
+    assert not complaints
+    return found["nvidia-h200"]
+
+
+def words_of(path):
+    return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(
+    ("words", "over", "under", "least", "most"),
+    [
+        ("takes as long as in NumPy on one core, or longer", "pageable", "numpy", 0.9, 2),
+        ("it is several times as fast", "numpy", "both_ways", 4, 15),
+        ("takes about as long as all cores of the CPU do", "both_ways", "torch_cpu", 0.8, 1.25),
+    ],
+)
+def test_the_verdict_on_transfers_is_that_of_the_newest_run(words, over, under, least, most, run):
+    assert words in words_of("README.md")
+    assert least <= run.seconds(over) / run.seconds(under) <= most
+
+
+def test_the_page_says_what_keeps_a_small_product_behind_numpy(run):
+    assert "with the copies in and out they take longer than NumPy" in words_of("docs/transfers.md")
+    parts = [run.seconds(f"small_torch_{part}") for part in ("copy_in", "kernels", "copy_out")]
+    assert parts[1] < run.seconds("small_numpy") < sum(parts)

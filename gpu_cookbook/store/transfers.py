@@ -134,17 +134,19 @@ def line(save: str, commit: str, packages: Sequence[str], elements: int, steps: 
 def kept(folder: Path, file: str = FILE) -> tuple[dict[str, Kept], list[str]]:
     """{machine: its last line} in this file and in those of the machines, and what is wrong with each line that cannot
     be used. Of a machine that is in both, the newest counts."""
-    found: dict[str, Kept] = {}
-    complaints = []
+    runs, complaints = every(folder, file)
+    return {run.origin.machine: run for run in runs}, complaints
+
+
+def every(folder: Path, file: str = FILE) -> tuple[list[Kept], list[str]]:
+    """The runs of all lines, the newest last, and what is wrong with each line that cannot be used."""
+    found, complaints = [], []
     places = {path: path.parent.name for path in sorted(folder.glob(f"*/{file}"))}
     for path, machine_name in (places | {folder / file: None}).items():
         runs, faults = kept_in(path, folder.parents[1], machine_name)
+        found += runs
         complaints += faults
-        for run in runs:
-            before = found.get(run.origin.machine)
-            if before is None or before.origin.date <= run.origin.date:
-                found[run.origin.machine] = run
-    return found, complaints
+    return sorted(found, key=lambda run: run.origin.date), complaints
 
 
 def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
