@@ -146,7 +146,9 @@ class Reached(Figure):
             ]
             text = f"{len(reached)} of {len(steps)}" + f" ({', '.join(reached)})" * bool(reached)
             found += [nodes.Text("; ")] * bool(found)
-            found.append(self.link(f"{run.origin.machine}, {run.origin.date}: {text}", "transfers", "#the-ladder"))
+            found.append(
+                self.link(f"{run.origin.machine}, commit {run.origin.commit[:8]}: {text}", "transfers", "#the-ladder")
+            )
         return found or [nodes.Text("(not measured yet)")]
 
 

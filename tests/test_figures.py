@@ -103,6 +103,6 @@ def test_an_aim_is_reached_by_those_that_take_at_most_this_part_of_numpy_s_time(
     slow = {f"recipe_{name}": 0.3 for name in ("torch", "pycuda", "numba", "pyopencl")} | {"recipe": 0.3, "numpy": 1.0}
     runs = [run("a", 0.02, **slow), OWN, run("b", 0.02, "another", **slow | {"recipe": 0.22, "recipe_numba": 0.1})]
     assert said("Reached", "0.22", runs=runs) == (
-        "another, 2026-11-21: 2 of 5 (CuPy, Numba); nvidia-h200, 2026-11-21: 0 of 5"
+        "another, commit b: 2 of 5 (CuPy, Numba); nvidia-h200, commit a: 0 of 5"
     )
     assert said("Reached", "0.22", runs=[OWN]) == "(not measured yet)"
