@@ -255,6 +255,24 @@ def test_asv_shows_compares_and_publishes_it(clone):
     assert "workloads.multiply.time_resident" in graphs
 
 
+def test_in_asv_nothing_with_a_single_sample_gets_better_or_worse(clone):
+    for seconds in (1.0, 3.0):
+        once = {"first": FirstResult(seconds), "peak_memory": round(seconds)}
+        each = result("numpy", 40_000, median=seconds, **once)
+        each = replace(each, timings=each.timings | {Metric.TRANSFER: Timing.of([seconds])})
+        store.Writer(store.Store(), "m").add(recipe("numpy"), each)
+        commit_later(clone)
+    once = {"time_transfer", "track_first_result", "track_peak_device_memory"}
+    compare = ("compare", git(clone, "rev-parse", "HEAD~2"), git(clone, "rev-parse", "HEAD~1"))
+
+    def named(*options):
+        return {*re.findall(r"multiply\.(\w+)\('numpy'", asv(*compare, *options))}
+
+    assert named("--only-changed") == {"time_resident"}
+    assert named("--only-changed", "--no-stats") == {"time_resident", *once}
+    assert "~3.00" in asv(*compare)
+
+
 @pytest.mark.slow
 def test_asv_runs_the_suite_and_its_results_are_loaded(clone):
     asv("machine", "--yes", "--machine", "m")

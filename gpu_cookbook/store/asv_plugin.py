@@ -4,6 +4,7 @@
 - Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``, with the metrics that asv stores.
 - An environment that asv did not make has the name that compare gives it, without the path of its Python.
 - ``asv compare`` without --machine takes the one that has results of both commits: a clone has those of several.
+- For ``asv compare`` and ``asv continuous``, nothing with a single sample is better or worse, except with --no-stats.
 - The pages of ``asv publish`` link to the commits where the clone's remote shows them.
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 import psutil
 from asv import benchmarks, environment, results
+from asv.commands import compare
 from asv.commands.compare import Compare
 from asv.commands.publish import Publish
 from asv.console import log
@@ -48,6 +50,7 @@ def setup() -> None:
     _wrap_saving(mine)
     _name_by_version()
     _choose_machine()
+    _require_samples()
     _link_to_remote()
 
 
@@ -105,16 +108,29 @@ def _name_by_version() -> None:
 
 
 def _choose_machine() -> None:
-    compare = Compare.run.__func__
+    run = Compare.run.__func__
 
     def compare_where_measured(cls: Any, conf: Any, hash_1: str, hash_2: str, machine: Any = None, **named: Any) -> Any:
         commits = [git(Path(conf.repo), "rev-parse", name) or name for name in (hash_1, hash_2)]
         folders = (path.parent for path in Path(conf.results_dir).glob("*/machine.json"))
         both = [each.name for each in folders if all(any(each.glob(f"{name[:8]}-*.json")) for name in commits)]
         chosen = both[0] if machine is None and len(both) == 1 else machine
-        return compare(cls, conf, hash_1, hash_2, machine=chosen, **named)
+        return run(cls, conf, hash_1, hash_2, machine=chosen, **named)
 
     Compare.run = classmethod(compare_where_measured)
+
+
+def _require_samples() -> None:
+    better = compare._is_result_better
+
+    def better_by_samples(a: Any, b: Any, a_ss: Any, b_ss: Any, factor: Any, use_stats: bool = True) -> Any:
+        # asv calls it without them, too, to mark with "~" what differs by the factor and is neither better nor worse.
+        known = [each[0] for each in (a_ss, b_ss) if each]
+        if use_stats and not all(stats and stats.get("repeat", 0) > 1 for stats in known):
+            return False
+        return better(a, b, a_ss, b_ss, factor, use_stats)
+
+    compare._is_result_better = better_by_samples
 
 
 def _link_to_remote() -> None:
