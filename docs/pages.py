@@ -76,7 +76,7 @@ def write():
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
     put("generated/beside.html", besides())
-    one_kind = beside.of_one_kind([*stored.results().values()])
+    one_kind = beside.of_one_kind([stored.past(machine) for machine in stored.results()])
     put("generated/one-kind.html", table_html(one_kind, "") if one_kind else "")
     put("generated/history.md", history_list())
     reached, complaints = limits.kept_tables()

@@ -3,7 +3,7 @@ kind: how far the next machine of that kind may be from what is stored."""
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
@@ -81,27 +81,33 @@ class Apart:
 
 
 def newcomers(results: Iterable[Result]) -> dict[Kind, Apart]:
-    """What each machine but the first says about the intervals that were known before it was measured."""
-    results = [each for each in results if each.ok]
-    began: dict[str, str] = {}
-    for run in sorted({run for each in results for runs in each.runs.values() for run in runs}, key=_when):
-        if run.instance:
-            began.setdefault(run.instance, run.started)
+    """What each machine but the first says about the intervals that were known before it was measured. Results of
+    several commits or environments are told apart, since only what was measured there tells what to expect there."""
     apart: dict[Kind, Apart] = {}
-    for machine, start in [*began.items()][1:]:
-        before = [_until(each, start) for each in results]
-        found = spreads(before)
-        for each, earlier in zip(results, before, strict=True):
-            for metric in METRICS:
-                own = logarithms(each.runs.get(metric, {}), machines=True).get(machine)
-                others = logarithms(earlier.runs.get(metric, {}), machines=True)
-                if own is not None and others:
-                    mine = apart.setdefault((metric, on_gpu(each)), Apart())
-                    mine.factors.append(math.exp(abs(own - statistics.fmean(others.values()))))
-                    if known := interval(earlier, metric, found):
-                        mine.widths.append(math.sqrt(known[1] / known[0]))
-                        mine.inside.append(known[0] <= math.exp(own) <= known[1])
+    ok = [each for each in results if each.ok]
+    for mine in grouped(ok, lambda each: each.origin and (each.origin.commit, each.origin.environment)):
+        began: dict[str, str] = {}
+        for run in sorted({run for each in mine for runs in each.runs.values() for run in runs}, key=_when):
+            if run.instance:
+                began.setdefault(run.instance, run.started)
+        for machine, start in [*began.items()][1:]:
+            _hold(machine, mine, [_until(each, start) for each in mine], apart)
     return apart
+
+
+def _hold(machine: str, results: Sequence[Result], before: Sequence[Result], apart: dict[Kind, Apart]) -> None:
+    """Adds what a machine says about the intervals of the results before it was measured."""
+    found = spreads(before)
+    for each, earlier in zip(results, before, strict=True):
+        for metric in METRICS:
+            own = logarithms(each.runs.get(metric, {}), machines=True).get(machine)
+            others = logarithms(earlier.runs.get(metric, {}), machines=True)
+            if own is not None and others:
+                mine = apart.setdefault((metric, on_gpu(each)), Apart())
+                mine.factors.append(math.exp(abs(own - statistics.fmean(others.values()))))
+                if known := interval(earlier, metric, found):
+                    mine.widths.append(math.sqrt(known[1] / known[0]))
+                    mine.inside.append(known[0] <= math.exp(own) <= known[1])
 
 
 def _when(run: Run) -> str:

@@ -12,7 +12,7 @@ from test_store import recipe, result, stored
 
 from gpu_cookbook import repeats
 from gpu_cookbook.catalogue import find
-from gpu_cookbook.results import Metric, Rank, Result, Run, Status, Timing, grouped, ranks, tied
+from gpu_cookbook.results import Metric, Origin, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST
 
@@ -87,9 +87,21 @@ def test_each_further_machine_is_held_to_the_intervals_before_it():
     assert repeats.newcomers([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
 
 
+def test_machines_are_held_to_the_intervals_of_each_commit_and_environment():
+    a, b = "a" * 12, "b" * 12
+    one = measured_in({run(0, a): 1.0e-5, run(1, a): 1.02e-5, run(2, b): 1.01e-5})
+    other = measured_in({run(3, b): 2.0e-5, run(4, b): 2.5e-5, run(5, a): 2.2e-5})  # in which it was b that came first
+    origin = Origin("m", "1" * 40, "main", "2026-11-22")
+    alone = repeats.newcomers([one])[RESIDENT, False]
+    for place in ({"commit": "2" * 40}, {"environment": "cutile"}):
+        both = [replace(one, origin=origin), replace(other, origin=replace(origin, **place))]
+        apart = repeats.newcomers(both)[RESIDENT, False]
+        assert apart.inside == [True, True] and apart.widths[0] == alone.widths[0] < apart.widths[1]
+
+
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     require_clone()
-    found, _ = store.select(store.Store().load()[0])
+    found, _ = store.Store().load()
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
         for (metric, gpu), apart in repeats.newcomers(results).items():

@@ -49,7 +49,8 @@ def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
 
 
 def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
-    """How far machines are from those of the same kind that were measured before them. None if no kind has several."""
+    """How far machines are from those of the same kind that were measured before them, in all that was ever stored of
+    each kind. None if no kind has several."""
     rows: list[Row] = []
     for results in machines:
         for (metric, gpu), apart in repeats.newcomers(results).items():
