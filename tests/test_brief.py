@@ -7,8 +7,6 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run.compare import Choice, Outcome, brief
 
-SECONDS = ("PER_RECIPE", "PER_RESULT", "PER_RECIPE_ON_GPU", "PER_RESULT_ON_GPU")
-
 
 @pytest.fixture(params=[0, 1], ids=["no GPU", "GPU"])
 def most(request, monkeypatch):
@@ -20,6 +18,10 @@ def most(request, monkeypatch):
 
 def without_a_gpu(recipe):
     return "needs a GPU" if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") else None
+
+
+def slower(monkeypatch, factor, seconds=Choice.seconds):
+    monkeypatch.setattr(Choice, "seconds", lambda self: factor * seconds(self))
 
 
 def everything():
@@ -35,16 +37,29 @@ def test_what_is_measured_by_default_ends_in_time(most):
         assert choice.sizes[name] and {each.technique for each in choice.recipes if each.workload == name} >= {"numpy"}
 
 
+def test_with_a_gpu_every_framework_is_measured_at_the_smallest_and_the_largest_size(monkeypatch):
+    monkeypatch.setattr(machine, "gpus", lambda: ["a GPU"])
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: recipe.environment != machine.MAIN)
+    usual = everything()
+    choice = brief(usual)
+    for name in ("matmul", "multiply"):
+        assert choice.sizes[name] == [min(usual.sizes[name]), max(usual.sizes[name])]
+        mine = [each for each in usual.recipes if each.workload == name and not machine.obstacle(each)]
+        found = {each.framework for each in choice.recipes if each.workload == name and not machine.obstacle(each)}
+        assert {each.framework for each in mine} - found <= {"Dask", "joblib", "multiprocessing", "Ray"}
+    # Of the means, the largest size would take half of the time.
+    assert choice.sizes["subset_mean"] == usual.sizes["subset_mean"][:2]
+
+
 def test_the_slower_the_more_is_left_out(most, monkeypatch):
-    left, usual = [], {name: getattr(comparing, name) for name in SECONDS}
+    left = []
     for factor in (0, 1, 2, 4, 1000):
-        for name, seconds in usual.items():
-            monkeypatch.setattr(comparing, name, factor * seconds)
+        slower(monkeypatch, factor)
         left.append(brief(everything()).left_out)
     least = brief(everything())
     techniques = {each.technique for each in least.recipes}
     assert left[0] == () and "torch" in techniques and not techniques & {"dask", "dask_cuda", "joblib_cuda", "ray"}
-    assert "increment" not in {each.workload for each in least.recipes}
+    assert {each.workload for each in least.recipes} == {"matmul", "multiply", "subset_mean"}
     assert all(more[: len(less)] == less for less, more in zip(left, left[1:], strict=False))
     assert all(len(each) == 1 for each in least.sizes.values())
     between = "sizes between the smallest and the largest"
@@ -57,8 +72,7 @@ def test_the_slower_the_more_is_left_out(most, monkeypatch):
 )
 def test_only_if_nothing_was_chosen_something_is_left_out(arguments, is_brief, monkeypatch):
     seen = []
-    for name in SECONDS:
-        monkeypatch.setattr(comparing, name, 1000)
+    slower(monkeypatch, 1000)
     monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: seen.append(self) or Outcome())
     _, err = invoked("compare", *arguments)
     assert ("Left out, to end in time: tuned recipes; variants" in err) == is_brief
