@@ -524,6 +524,17 @@ def test_environments_are_compared_with_themselves_or_two_with_each_other():
     assert table.records[0]["ratio_x"] == 4.0
 
 
+def test_environments_that_both_sides_have_come_first_and_among_them_the_main_one():
+    def side(*environments, **origin):
+        return [result("numpy", environment=name, **origin) for name in environments]
+
+    found = change(side("absent", "both", "main"), side("both", "main", "new", origin=LATER))
+    records = [table.records[0] for table in found]
+    names = [(each["before_environment"], each["after_environment"]) for each in records]
+    assert names == [("main", "main"), ("both", "both"), ("absent", None), (None, "new")]
+    assert "→ nothing" in found[2].title and "nothing →" in found[3].title
+
+
 def test_what_else_differs_is_named():
     before = [result("a"), result("only_before", versions="torch 1.0")]
     after = [result("a", versions="Python 3.12.3, numpy 2.5.0, cupy 14", driver="590.2", math="TF32")]

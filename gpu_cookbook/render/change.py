@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gpu_cookbook import machine
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import (
     COPYING,
@@ -39,15 +40,17 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
     same: the true medians differ by less than a factor of 1.1, wherever in the intervals they are.
     cannot tell: the intervals are too wide for either; or one side has no time or no interval, and the row says which.
 
-    If a side has results of several environments, each environment has tables of its own."""
+    If a side has results of several environments, each environment has tables of its own: first those that both sides
+    have, and of these the main one."""
     environments = [{each.environment for each in side} for side in (before, after)]
     if max(map(len, environments)) > 1:
-        every = sorted(set.union(*environments))
+        both = set.intersection(*environments)
+        every = sorted(set.union(*environments), key=lambda name: (name not in both, name != machine.MAIN, name))
         sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
         return [table for one, other in sides for table in change(one, other)]
     # Not the environment: the two sides may be two of them.
     old, new = ({each.work: each for each in side} for side in (before, after))
-    names = f"{source_of(before, after)} → {source_of(after, before)}"
+    names = f"{source_of(before, after) or 'nothing'} → {source_of(after, before) or 'nothing'}"
     tables: list[Table] = []
     for mine in grouped([*before, *after], lambda each: each.workload):
         keys = dict.fromkeys(each.work for each in mine)
