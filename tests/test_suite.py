@@ -140,6 +140,13 @@ except NotImplementedError as error:
     assert "this commit is older than this suite can measure" in done.stdout, done.stderr
 
 
+def test_an_asv_without_what_its_plugin_needs_says_what_to_install():
+    code = "import sys; from asv.main import main; sys.modules['msgspec'] = None; sys.argv = ['asv', 'show']; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "pip install --editable" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_the_same_samples_are_not_given_twice_in_a_run(monkeypatch, tmp_path):
     monkeypatch.setenv("GPU_COOKBOOK_ASV", str(tmp_path))
     code, said = run(MULTIPLY, "workloads._refuse_again('a'); workloads._refuse_again('a')")

@@ -17,18 +17,26 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import psutil
 from asv import benchmarks, environment, results
 from asv.commands import compare
 from asv.commands.compare import Compare
 from asv.commands.publish import Publish
 from asv.console import log
+from asv.util import UserError
 
-from gpu_cookbook.results import Metric, Result, Size
-from gpu_cookbook.store import runs
-from gpu_cookbook.store.asv_files import METRICS, existing
-from gpu_cookbook.store.commits import git, web_address
+try:
+    import msgspec
+    import psutil
+
+    from gpu_cookbook.results import Metric, Result, Size
+    from gpu_cookbook.store import runs
+    from gpu_cookbook.store.asv_files import METRICS, existing
+    from gpu_cookbook.store.commits import git, web_address
+except ModuleNotFoundError as error:
+    raise UserError(
+        f"{error}. This suite needs gpu-cookbook beside asv: 'make list' installs both, and asv is then .venv/bin/asv;"
+        " or install the clone where this asv is: pip install --editable '.[cpu]'"
+    ) from None
 
 # The environment variables by which the suite finds this process' folder, and which recipes asv was asked for.
 SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
