@@ -1,10 +1,11 @@
 """The asv suite: one class per workload, one technique per recipe.
 
 Nothing is listed here: a new recipe or workload appears by itself. asv starts a process for each benchmark, technique
-and size. The first of a workload measures all of its recipes that asv was asked for, as ``gpu-cookbook compare`` does:
-in processes of their own, checked, and with everything that is watched. The others read what was found. What asv then
-times are those very calls: its clock goes forward by what each of them took. So both commands give the same numbers,
-and the start of a framework is paid once. Only ``asv profile`` calls a recipe in asv's own process.
+and size. The first of a workload measures all of its recipes and sizes that asv was asked for, as
+``gpu-cookbook compare`` does: in processes of their own, checked, and with everything that is watched. The others read
+what was found. What asv then times are those very calls: its clock goes forward by what each of them took. So both
+commands give the same numbers, and the start of a framework is paid once. Only ``asv profile`` calls a recipe in asv's
+own process.
 
 The techniques and sizes are those of the folder recipes beside this one, the measuring is that of the commit that asv
 has installed: asv tells a benchmark's parameters by their number, so that they must not depend on the commit.
@@ -43,8 +44,8 @@ ROOT = Path(__file__).parents[1]
 # What the timed metrics mean: that of this clone, as its results are compared with those of other commits.
 VERSION = re.search(r'^VERSION = "(.*)"', (ROOT / "gpu_cookbook/run/measure.py").read_text("utf-8"), re.MULTILINE)[1]
 OMIT = "this suite takes its samples itself: omit --attribute rounds, repeat, number and warmup_time"
-# gpu_cookbook/store/asv_plugin.py sets both: the folder of this run of asv, and the recipes that it was asked for.
-SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
+# gpu_cookbook/store/asv_plugin.py sets both: the folder of this run of asv, and what it was asked for.
+SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_WANTED"
 
 
 class Replay:
@@ -102,8 +103,12 @@ def _measured(workload, technique):
     if kept and kept.exists():
         return json.loads(kept.read_text("utf-8"))
     recipe = _recipe(workload, technique)
-    recipes = [recipe, *(_others(recipe) if folder else ())]
-    comparison = compare.Comparison(recipes, {workload: catalogue.default_sizes(workload)})
+    recipes, sizes = [recipe], catalogue.default_sizes(workload)
+    if folder:
+        techniques, asked = json.loads(os.environ[WANTED])[workload]
+        recipes += _others(recipe, techniques)
+        sizes = [size for size in sizes if repr(size) in asked]
+    comparison = compare.Comparison(recipes, {workload: sizes})
     outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
     if outcome.stopped or outcome.interrupted:
         raise outcome.stopped or KeyboardInterrupt
@@ -116,13 +121,12 @@ def _measured(workload, technique):
     return json.loads(json.dumps(found[recipe.technique]))
 
 
-def _others(recipe):
-    """The other recipes of the workload that asv was asked for and that run here."""
-    for place in os.environ.get(WANTED, "").split():
-        workload, technique = place.split("/")
-        if workload == recipe.workload and technique != recipe.technique:
+def _others(recipe, techniques):
+    """The other recipes of the workload with these techniques that run here."""
+    for technique in techniques:
+        if technique != recipe.technique:
             with suppress(NotImplementedError):
-                yield _recipe(workload, technique)
+                yield _recipe(recipe.workload, technique)
 
 
 def _result(workload, technique, size):

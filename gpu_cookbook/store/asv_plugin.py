@@ -1,6 +1,7 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
-- The suite is told which recipes asv was asked for, so that it checks and measures those of a workload together.
+- The suite is told which recipes and sizes asv was asked for, so that it checks and measures those of a workload
+  together, and no others.
 - Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``, with the metrics that asv stores.
 - An environment that asv did not make has the name that compare gives it, without the path of its Python.
 - ``asv compare`` without --machine takes the one that has results of both commits: a clone has those of several.
@@ -28,6 +29,7 @@ try:
     import msgspec
     import psutil
 
+    from gpu_cookbook import catalogue
     from gpu_cookbook.results import Metric, Result, Size
     from gpu_cookbook.store import runs
     from gpu_cookbook.store.asv_files import METRICS, existing
@@ -38,8 +40,9 @@ except ModuleNotFoundError as error:
         " or install the clone where this asv is: pip install --editable '.[cpu]'"
     ) from None
 
-# The environment variables by which the suite finds this process' folder, and which recipes asv was asked for.
-SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_RECIPES"
+# The environment variables by which the suite finds this process' folder, and what asv was asked for: of each workload
+# the techniques, and the sizes as asv writes them.
+SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_WANTED"
 _recorded: set[Path] = set()
 # Those that asv was asked for, of each workload, technique and size; without a size, those that belong to none.
 _metrics: dict[tuple[str, str, *tuple[Size, ...]], set[Metric]] = {}
@@ -75,7 +78,13 @@ def _tell_selection() -> None:
                 for index in chosen or ():
                     parameters = map(ast.literal_eval, sets[index])
                     _metrics.setdefault((workload, *parameters), set()).add(METRICS[benchmark])
-        os.environ[WANTED] = " ".join(sorted({f"{workload}/{technique}" for workload, technique, *_ in _metrics}))
+        wanted: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+        for workload, technique, *size in _metrics:
+            techniques, sizes = wanted.setdefault(workload, ({}, {}))
+            techniques[technique] = None
+            # What belongs to no size is stored with the smallest.
+            sizes[repr(size[0] if size else catalogue.workload_module(workload).SIZES[0])] = None
+        os.environ[WANTED] = json.dumps({name: [*map(list, each)] for name, each in wanted.items()})
 
     benchmarks.Benchmarks.__init__ = select
 
