@@ -56,6 +56,7 @@ class Recipe:
     samples: str | None = None  # if a tuned recipe averages other random samples than the lane's shared ones: which
     environments: tuple[str, ...] = ()  # those in which it can run; empty: it can run in every one
     math: str = ""
+    shapes: str | None = None  # if it does not take arrays of any shape: which ones
     notes: str = ""  # the rest of the docstring: for a tuned recipe, what made it faster
     imports: tuple[str, ...] = ()  # third-party modules, as the import statements name them
     kernels: tuple[str, ...] = ()  # names of files in kernels/ that it reads
@@ -135,6 +136,7 @@ def read(path: Path) -> Recipe:
         samples=facts.get("Samples"),
         environments=() if environments == ("every",) else environments,
         math=facts.get("Math", ""),
+        shapes=facts.get("Shapes"),
         notes=notes,
         imports=tuple(_imports(tree)),
         kernels=tuple(dict.fromkeys(kernel_readings(tree).values())) if '"kernels"' in text else (),
@@ -336,6 +338,12 @@ def environments() -> list[str]:
     """Every environment that a recipe names, the main one first."""
     named = {name for recipe in recipes() for name in recipe.environments}
     return sorted(named | {machine.MAIN}, key=lambda name: (name != machine.MAIN, name))
+
+
+@cache
+def engines() -> frozenset[str]:
+    """The frameworks that are parallel engines: recipes start them under their own name."""
+    return frozenset(each.framework for each in recipes() if (each.engine or "").startswith(each.framework))
 
 
 def find(workload: str, technique: str) -> Recipe | None:

@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, choosing, machine, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
@@ -394,23 +394,7 @@ def compare(
     comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {})
     if comparison.found:
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
-    with progress() as bar:
-        total = sum(len(left) for _, left in comparison.left)
-        checks = bar.add_task("checking", total=len(comparison.left))
-        task = bar.add_task("measuring", total=repeat * total)
-
-        def started(recipe: catalogue.Recipe, size: Size) -> None:
-            label = catalogue.workload_module(recipe.workload).label(size)
-            run = f"run {bar.tasks[task].completed // total + 1:.0f} of {repeat}: " if repeat > 1 else ""
-            bar.update(task, description=f"{run}{recipe.workload}, {recipe.technique}, {label}")
-
-        outcome = comparison.measure(
-            started,
-            lambda: bar.advance(task),
-            writer and writer.add,
-            repeat,
-            checked=lambda: bar.advance(checks),
-        )
+    outcome = measured(comparison, writer and writer.add, repeat)
     results = outcome.results
     unwritten = None
     try:
@@ -438,6 +422,115 @@ def compare(
         print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
         raise typer.Exit(1)
     leave(outcome)
+
+
+@app.command("choose")
+def choose_recipe(
+    workload: Annotated[str, typer.Argument(help="For example multiply.")],
+    size: Annotated[
+        str,
+        typer.Option(
+            "--size",
+            "-s",
+            metavar="S",
+            help="Any number of elements, or side of a square: 40000, 5_000_000, 2**28.",
+        ),
+    ],
+    data: Annotated[
+        choosing.Data,
+        typer.Option(
+            help="Where the arrays are: on the host, from where a GPU has to fetch them and to where it brings the"
+            " result, or on the device already."
+        ),
+    ] = choosing.Data.HOST,
+    machine_name: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="M", help="Advise for this stored machine. If omitted, for this one."),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Measure the most promising recipes here first, which takes about a minute."),
+    ] = False,
+) -> None:
+    """Say which recipe to take for a piece of work, on this machine or a stored one, with the reason in numbers.
+
+    The times are those of the stored machine that is most like this one: with the same GPU, or without any. At sizes
+    that were not measured, they are estimated. With --measure, they are taken here and now.
+    """
+    from gpu_cookbook.render import advice as shown
+
+    choose([workload], ())
+    if fault := catalogue.workload_fault(workload):
+        fail(fault)
+    if measure and machine_name is not None:
+        fail("--measure measures this machine: omit --machine.")
+    question = choosing.Question(workload, sizes_of(workload, [size])[0], data)
+    outcome = comparing.Outcome()
+    complaints: list[str] = []
+    try:
+        useless = set() if machine_name else choosing.useless_here(question)
+        if measure:
+            outcome = measured_for(question, useless)
+            known = choosing.Knowledge(outcome.results)
+        else:
+            known, complaints = stored_for(machine_name)
+        found = choosing.advise(question, known, useless)
+    except choosing.NoAdvice as error:
+        fail(str(error))
+    out = console()
+    out.print(shown.advice(found, known, machine_name is None, out.width))
+    complain(complaints)
+    if outcome.interrupted:
+        raise typer.Exit(130)
+
+
+def stored_for(machine_name: str | None) -> tuple[choosing.Knowledge, list[str]]:
+    """What is stored of a machine, or of the one that is most like this one; and what cannot be used."""
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
+
+    try:
+        results, complaints = store.Store().load()
+        name = machine_name or choosing.alike(results)
+        newest, _ = store.select(results, [name])
+    except store.StoreError as error:
+        fail(str(error) if machine_name else f"{error} To do without stored results: --measure")
+    mine = [each for each in results if each.stored.machine == name]
+    return choosing.Knowledge(repeats.together(newest, mine)), complaints
+
+
+def measured_for(question: choosing.Question, useless: Container[str]) -> comparing.Outcome:
+    """The most promising recipes, measured here. What went wrong, or is doubtful, is said on standard error."""
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
+
+    stored: list[Result] = []
+    with contextlib.suppress(store.StoreError):  # without a clone, nothing says which recipes are promising
+        results, _ = store.Store().load()
+        stored, _ = store.select(results)
+    others = [choosing.Knowledge(mine) for mine in choosing.by_likeness(stored)]
+    candidates = choosing.candidates(question, others, useless)
+    few = comparing.within_a_minute(candidates, question.size)
+    if len(few) < 2:
+        names = "".join(f" -t {each.technique}" for each in [*candidates][:3])
+        raise choosing.NoAdvice(
+            f"That takes longer than a minute: gpu-cookbook compare {question.workload} -s {question.size}{names}"
+            if len(candidates) > 1
+            else "Nothing to choose from runs here: 'gpu-cookbook list' says what is missing."
+        )
+    require_folder()
+    warn_of_others()
+    outcome = measured(comparing.Comparison(few, {question.workload: [question.size]}))
+    for each in outcome.results:
+        if not each.ok:
+            say(f"{each.technique} was {each.status}: {each.reason}")
+        elif doubt := each.doubt(question.metric(each)):
+            say(f"{each.technique} is doubtful, and not counted: {doubt}")
+    if outcome.stopped:
+        fail(f"Stopped: {outcome.stopped}")
+    if not any(question.seconds(each) for each in outcome.results):
+        if outcome.interrupted:
+            raise typer.Exit(130)
+        raise choosing.NoAdvice("Nothing was measured that could be advised.")
+    return outcome
 
 
 @app.command()
@@ -793,6 +886,23 @@ def drawn(found: Sequence[Any], out: Console) -> str:
     with out.capture() as captured:
         out.print(text.terminal(found, out.width))
     return captured.get()
+
+
+def measured(
+    comparison: comparing.Comparison, save: comparing.Save | None = None, repeat: int = 1
+) -> comparing.Outcome:
+    """What a comparison gives, while a progress bar says what it is at."""
+    with progress() as bar:
+        total = sum(len(left) for _, left in comparison.left)
+        checks = bar.add_task("checking", total=len(comparison.left))
+        task = bar.add_task("measuring", total=repeat * total)
+
+        def started(recipe: catalogue.Recipe, size: Size) -> None:
+            label = catalogue.workload_module(recipe.workload).label(size)
+            run = f"run {bar.tasks[task].completed // total + 1:.0f} of {repeat}: " if repeat > 1 else ""
+            bar.update(task, description=f"{run}{recipe.workload}, {recipe.technique}, {label}")
+
+        return comparison.measure(started, lambda: bar.advance(task), save, repeat, checked=lambda: bar.advance(checks))
 
 
 def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequence[str] | None) -> Any:

@@ -262,7 +262,7 @@ def obstacle(recipe: "Recipe") -> str | None:
         return recipe.fault
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
-    if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus():
+    if lacks_gpu(recipe):
         return "needs an NVIDIA GPU, but this machine has none"
     if missing(recipe):
         return missing(recipe)
@@ -271,6 +271,11 @@ def obstacle(recipe: "Recipe") -> str | None:
     if recipe.runs_on == "OpenCL device" and not opencl_drivers():
         return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
     return None
+
+
+def lacks_gpu(recipe: "Recipe") -> bool:
+    """Whether the recipe needs an NVIDIA GPU, which this machine does not have."""
+    return recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus()
 
 
 def missing(recipe: "Recipe") -> str | None:

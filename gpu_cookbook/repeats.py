@@ -28,6 +28,13 @@ class Spread:
         of freedom are those of the units, not of the values."""
         return math.exp(student((1 + SHARE) / 2, self.units - 1) * self.deviation * math.sqrt(1 + 1 / units))
 
+    @property
+    def pair(self) -> float:
+        """By what two values of one result, each of another unit, differ at most, in SHARE of the pairs: as often as
+        that, another run may turn the order of two results round. What a unit does to both of them cancels, so that
+        the values count, not the units."""
+        return math.exp(statistics.NormalDist().inv_cdf((1 + SHARE) / 2) * self.deviation * math.sqrt(2))
+
 
 def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
     """The spread of each kind of metric of which at least two units were measured, in results of one machine and
@@ -46,6 +53,28 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
                 units = 1 + round(freedom / len(every))
                 found[metric, on_gpu(mine[0])] = Spread(math.sqrt(squares / freedom), units, machines)
     return found
+
+
+def together(newest: Iterable[Result], every: Iterable[Result]) -> list[Result]:
+    """The newest results, each with the runs of the same recipe and size at other commits, if its code, its versions
+    and its driver were the same there: they repeat it, too."""
+    before = {
+        (those[0].stored.machine, those[0].key): those
+        for those in grouped((each for each in every if each.ok), lambda each: (each.stored.machine, each.key))
+    }
+    found = []
+    for result in newest:
+        runs: dict[Metric, dict[Run, float]] = {}
+        for each in [*before.get((result.stored.machine, result.key), ()), result]:
+            if each is result or not (each.stale or result.stale) and _under(each) == _under(result):
+                for metric, values in each.runs.items():
+                    runs.setdefault(metric, {}).update(values)
+        found.append(replace(result, runs=runs))
+    return found
+
+
+def _under(result: Result) -> tuple[str | None, ...]:
+    return result.device, result.driver, result.versions
 
 
 def on_gpu(result: Result) -> bool:

@@ -24,6 +24,7 @@ MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 4.5, 2.5
 PER_LARGEST_ON_GPU = {"increment": 12, "multiply": 14, "matmul": 11, "subset_mean": 30, "random_subset_mean": 22}
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
+CALLS = 10  # of a recipe, at the least, until all metrics of a result are known
 
 
 @dataclass
@@ -184,7 +185,7 @@ def brief(choice: Choice) -> Choice:
     plainest: dict[tuple[str, str, str], Recipe] = {}
     for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
         plainest.setdefault((each.workload, each.framework, each.runs_on), each)
-    engines = {each.framework for each in choice.recipes if (each.engine or "").startswith(each.framework)}
+    engines = catalogue.engines()
 
     def kept(recipes: Callable[[Recipe], bool]) -> Choice:
         return replace(choice, recipes=[each for each in choice.recipes if recipes(each)])
@@ -215,6 +216,19 @@ def brief(choice: Choice) -> Choice:
         if shorter.seconds() < choice.seconds():
             choice = replace(shorter, left_out=(*choice.left_out, what))
     return choice
+
+
+def within_a_minute(recipes: Mapping[Recipe, float], size: Size) -> list[Recipe]:
+    """Of these recipes, all of one workload, as many as are checked and measured at this size in a minute; the first
+    have precedence. Beside each is about how many seconds a call takes."""
+    few: list[Recipe] = []
+    spent = 0.0
+    for recipe, seconds in recipes.items():
+        own = Choice([recipe], {recipe.workload: [size]}).seconds() + CALLS * seconds
+        if spent + own <= 60:
+            few.append(recipe)
+            spent += own
+    return few
 
 
 def with_numpy(recipes: Sequence[Recipe]) -> list[Recipe]:

@@ -1,0 +1,258 @@
+"""How good the advice of ``gpu-cookbook choose`` is, on all stored results: ``python benchmarks/choosing.py``.
+
+Whole sizes and whole runs are hidden from it, one after another, and then asked for: on each machine, of each workload,
+lane and place of the data. What it picks is compared with what was best there. Nothing is measured. A regret is the
+measured time of the pick, divided by that of the best.
+"""
+
+import math
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from gpu_cookbook import catalogue, choosing, repeats
+from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
+from gpu_cookbook.cli import complain, console, fail
+from gpu_cookbook.render import text
+from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.results import Result, Run, grouped
+from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store.commits import StoreError
+
+CLONE = Path(__file__).parents[1]
+BETWEEN, BELOW, BEYOND, RUN = "a size in between", "the smallest size", "the largest size", "a run"
+HIDDEN = {
+    BETWEEN: "what remains is on both sides of it",
+    BELOW: "an extrapolation downwards",
+    BEYOND: "an extrapolation upwards",
+    RUN: "what remains was measured at other times, mostly on other machines of the kind",
+}
+GOAL = 0.95
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question whose answer was hidden; ``pick`` is None if there was no advice."""
+
+    machine: str
+    question: Question
+    lane: str
+    hidden: str
+    best: Result
+    pick: Result | None
+    regret: float
+    within: float  # a regret up to which another run may have the opposite order
+    error: float  # the estimated time, divided by the measured one
+
+    @property
+    def close(self) -> bool:
+        return self.regret <= choosing.CLOSE
+
+    @property
+    def right(self) -> bool:
+        return self.regret <= self.within
+
+
+def cases(results: Sequence[Result]) -> Iterator[Case]:
+    for mine in grouped(results, lambda each: each.stored.machine):
+        newest, _ = store.select(mine)
+        whole = Knowledge(repeats.together(newest, mine))
+        for workload in catalogue.workloads():
+            there = [each for each in whole.results if each.workload == workload]
+            sizes = sorted({each.size for each in there if each.ok and isinstance(each.size, int)})
+            for i, size in enumerate(sizes):
+                rest = [each for each in whole.results if (each.workload, each.size) != (workload, size)]
+                hidden = BELOW if not i else BEYOND if i == len(sizes) - 1 else BETWEEN
+                yield from _of_size(whole, Knowledge(rest), whole, workload, size, hidden)
+        for run in sorted({run for each in mine for values in each.runs.values() for run in values}):
+            yield from _of_run(mine, run, whole)
+
+
+def _of_run(results: Sequence[Result], run: Run, whole: Knowledge) -> Iterator[Case]:
+    """What one run measured, against what was known without it."""
+    measured = [only for each in results if (only := _within(each, run))]
+    touched = {each.key for each in measured}
+    others, _ = store.select([left for each in results if each.key in touched and (left := _without(each, run))])
+    for workload, size in sorted({(each.workload, each.size) for each in measured}):
+        yield from _of_size(Knowledge(measured), Knowledge(others), whole, workload, size, RUN)
+
+
+def _within(result: Result, run: Run) -> Result | None:
+    """The result with the values of this run only."""
+    timings = {
+        metric: replace(timing, median=result.runs[metric][run])
+        for metric, timing in result.timings.items()
+        if run in result.runs.get(metric, {})
+    }
+    return replace(result, timings=timings) if timings and result.ok else None
+
+
+def _without(result: Result, run: Run) -> Result | None:
+    """The result as the runs before and after this one left it; None if there are none."""
+    timings, runs = {}, {}
+    for metric, timing in result.timings.items():
+        values = result.runs.get(metric, {})
+        left = {other: value for other, value in values.items() if other != run}
+        if left or not values:  # results from before the runs were stored have none
+            runs[metric] = left
+            last = timing.median if run not in values or run != max(values) else left[max(left)]
+            timings[metric] = replace(timing, median=last)
+    gone = result.timings and not timings
+    return None if gone else replace(result, timings=timings, runs=runs)
+
+
+def _of_size(
+    truth: Knowledge, known: Knowledge, whole: Knowledge, workload: str, size: int, hidden: str
+) -> Iterator[Case]:
+    """One case for each place of the data and each lane in which there is something to choose from. ``whole``: says
+    how far runs are apart."""
+    for data in Data:
+        question = Question(workload, size, data)
+        if data == Data.DEVICE and not question.has_arrays:
+            continue  # it is the same question
+        there = {each.technique for each in known.estimates(question) if each.measured}
+        measured = [each for each in truth.estimates(question) if each.measured and not each.result.mode]
+        for lane in choosing.LANES:
+            rivals = {
+                each.technique: each
+                for each in measured
+                if each.result.lane == lane and (hidden != RUN or each.technique in there)
+            }
+            if len(rivals) > 1:
+                options = [each for each in known.results if each.workload != workload or each.technique in rivals]
+                yield _case(question, lane, hidden, rivals, Knowledge(options), whole)
+
+
+def _case(
+    question: Question, lane: str, hidden: str, rivals: dict[str, Estimate], known: Knowledge, whole: Knowledge
+) -> Case:
+    best = min(rivals.values(), key=lambda each: each.seconds)
+    made = (best.result.stored.machine, question, lane, hidden, best.result)
+    try:
+        first = choosing.advise(question, known).picks[lane].first
+    except (choosing.NoAdvice, KeyError):
+        return Case(*made, pick=None, regret=math.inf, within=math.nan, error=math.nan)
+    mine = rivals[first.technique]
+    regret, error = mine.seconds / best.seconds, first.seconds / mine.seconds
+    return Case(*made, mine.result, regret, whole.tolerance(best, mine), error)
+
+
+# ---- As tables.
+
+
+def tables(results: Sequence[Result]) -> list[Table]:
+    """How often the pick was right and what the others cost; and the others, one by one."""
+    every = list(cases(results))
+    return [_summary(every), _missed(every)]
+
+
+def _summary(every: Sequence[Case]) -> Table:
+    rows, records = [], []
+    for hidden, lane in ((hidden, lane) for hidden in HIDDEN for lane in choosing.LANES):
+        asked = [each for each in every if (each.hidden, each.lane) == (hidden, lane)]
+        mine = [each for each in asked if each.pick]
+        if not mine:
+            continue
+        regrets = sorted(each.regret for each in mine)
+        near, right = (sum(map(of, mine)) / len(mine) for of in (lambda each: each.close, lambda each: each.right))
+        errors = sorted(max(each.error, 1 / each.error) for each in mine)
+        record = {
+            "hidden": hidden,
+            "lane": lane,
+            "cases": len(mine),
+            "no_advice": len(asked) - len(mine),
+            "within_5_percent": near,
+            "right": right,
+            "median_regret": statistics.median(regrets),
+            "regret_95": at(0.95, regrets),
+            "worst_regret": regrets[-1],
+            "median_error": statistics.median(errors),
+        }
+        records.append(record)
+        numbers = (str(len(mine)), str(len(asked) - len(mine)), f"{near:.0%}", f"{right:.0%}")
+        factors = (f"{record[name]:.2f}" for name in ("median_regret", "regret_95", "worst_regret", "median_error"))
+        marks = ("", "", "", "right" if right >= GOAL else "bad")
+        cells = [*(Entry(*pair) for pair in zip(numbers, marks, strict=True)), *map(Entry, factors)]
+        rows.append((Entry(hidden), Entry(lane), *cells))
+    return Table(
+        "How good the advice is, when what is asked for was hidden",
+        ("hidden", "lane", "cases", "no advice", "within 5 %", "right", "regret", "95 %", "worst", "time off by"),
+        "ll" + "r" * 8,
+        rows,
+        [Entry(_explained(), "note")],
+        records,
+    )
+
+
+def at(share: float, ordered: Sequence[float]) -> float:
+    """The value up to which at least this share of them lie."""
+    return ordered[math.ceil(share * len(ordered)) - 1]
+
+
+def _explained() -> str:
+    whats = " ".join(f"{what[0].upper()}{what[1:]}: {why}." for what, why in HIDDEN.items())
+    return (
+        "Each case is a machine, a workload, a lane, a place of the data, and a size or a run, which is hidden and then"
+        f" asked for. {whats} No advice: only one other size was left. Right: within 5 % of the best, or within what"
+        " two runs of one recipe differ by in 95 % of the pairs, where that is more. Regret: the measured time of the"
+        " pick, divided by that of the best; the median, the value up to which 95 % lie, and the worst. Time off by:"
+        " the factor between the time that was said and the measured one, in the median."
+    )
+
+
+def _missed(every: Sequence[Case]) -> Table:
+    missed = sorted((each for each in every if each.pick and not each.right), key=lambda each: -each.regret)
+    rows, records = [], []
+    for case in missed:
+        question = case.question
+        assert case.pick
+        what = f"{question.workload} {question.label}, data on the {question.data}"
+        rows.append(
+            (
+                Entry(case.hidden),
+                Entry(case.machine),
+                Entry(what),
+                Entry(case.pick.technique, recipe=(question.workload, case.pick.technique)),
+                Entry(case.best.technique, recipe=(question.workload, case.best.technique)),
+                Entry(f"{case.regret:.2f}"),
+                Entry(f"{case.within:.2f}"),
+            )
+        )
+        records.append(
+            {
+                "hidden": case.hidden,
+                "machine": case.machine,
+                "workload": question.workload,
+                "size": question.size,
+                "data": question.data,
+                "lane": case.lane,
+                "pick": case.pick.technique,
+                "best": case.best.technique,
+                "regret": case.regret,
+                "within": case.within,
+            }
+        )
+    head = ("hidden", "machine", "asked for", "pick", "best", "regret", "between runs")
+    return Table("The picks that were not right, the worst first", head, "lllllrr", rows, [], records)
+
+
+def main() -> None:
+    """Print the tables, as Markdown if the output is not a terminal."""
+    try:
+        results, complaints = store.Store().load()
+    except StoreError as error:
+        fail(str(error))
+    found, out = tables(results), console()
+    if out.is_terminal:
+        out.print(text.terminal(found, out.width))
+    else:
+        sys.stdout.write(text.as_markdown(found))
+    complain(complaints)
+
+
+if __name__ == "__main__":
+    typer.run(main)

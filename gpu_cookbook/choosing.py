@@ -1,0 +1,444 @@
+"""Which recipe to take, at any size: from results that are stored or were measured just now, to an Advice. Nothing is
+measured and nothing is printed here."""
+
+import enum
+import math
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import psutil
+
+from gpu_cookbook import catalogue, machine, repeats
+from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.results import Metric, Result, Size, grouped, mode_of, of_one_environment, ranks
+
+CLOSE = 1.05  # times that differ by less are called equal, whatever is known of other runs
+LANES = ("idiomatic", "tuned")
+
+
+class Data(enum.StrEnum):
+    """Where the arrays are before the work, and where its result is to be."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+
+class NoAdvice(ValueError):
+    """Nothing can be advised; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Question:
+    workload: str
+    size: int
+    data: Data
+
+    @property
+    def label(self) -> str:
+        """The size as people write it."""
+        return catalogue.workload_module(self.workload).label(self.size)
+
+    @property
+    def has_arrays(self) -> bool:
+        """Whether the workload is given arrays: if it makes its own, it does not matter where they are."""
+        return bool(catalogue.workload_module(self.workload).bytes_moved(self.size))
+
+    def work(self, size: Size | None = None) -> float:
+        """To what the time of large arrays is in proportion: bytes or operations, whichever are more. Of the size that
+        is asked for, unless another is named."""
+        workload = catalogue.workload_module(self.workload)
+        size = self.size if size is None else size
+        return float(max(workload.bytes_moved(size), workload.operations(size)))
+
+    def metric(self, result: Result) -> Metric:
+        """The time that answers this question. What runs on the CPU finds arrays of the host where they are, unless it
+        hands them to an engine, or to OpenCL."""
+        there = result.place == "CPU" and result.framework not in catalogue.engines()
+        return Metric.RESIDENT if self.data == Data.DEVICE or there or not self.has_arrays else Metric.TRANSFER
+
+    def concerns(self, result: Result) -> bool:
+        return result.workload == self.workload and (
+            self.data == Data.HOST or not self.has_arrays or repeats.on_gpu(result)
+        )
+
+    def seconds(self, result: Result) -> float | None:
+        """None if that is not known, or doubtful."""
+        metric = self.metric(result)
+        return None if result.doubt(metric) else result.value(metric)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The time of a recipe at the size of a question."""
+
+    seconds: float
+    metric: Metric
+    basis: tuple[Result, ...]  # one that was measured at this size, or the two from which the time is estimated
+
+    @property
+    def result(self) -> Result:
+        """The measured result, or the one whose time is nearer."""
+        return min(self.basis, key=lambda each: abs(each.order(self.metric) - self.seconds))
+
+    @property
+    def technique(self) -> str:
+        return self.basis[0].technique
+
+    @property
+    def recipe(self) -> Recipe:
+        """There is one: see Knowledge."""
+        (recipe,) = catalogue.choose([self.basis[0].workload], [self.technique])
+        return recipe
+
+    @property
+    def measured(self) -> bool:
+        return len(self.basis) == 1
+
+    @property
+    def stale(self) -> bool:
+        return any(each.stale for each in self.basis)
+
+    @property
+    def on_gpu(self) -> bool:
+        return repeats.on_gpu(self.basis[0])
+
+    @property
+    def way(self) -> float | None:
+        """Which part of a transfer is not the work itself; None if that was not measured."""
+        work = self.result.value(Metric.RESIDENT)
+        if not self.measured or self.metric != Metric.TRANSFER or not work or self.result.doubt(Metric.RESIDENT):
+            return None
+        return max(0.0, 1 - work / self.seconds)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The first of a lane, those that tie with it, and the first that does not; each in the order of their times."""
+
+    first: Estimate
+    ties: tuple[Estimate, ...]
+    runner_up: Estimate | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    question: Question
+    picks: Mapping[str, Pick]  # of each lane from which there is one
+    numpy: Estimate | None
+    elsewhere: Estimate | None  # the first idiomatic recipe on the CPU if the pick is on the GPU, and the reverse
+    doubtful: Sequence[Result]  # at this size; each may be faster than the pick, and does not count
+    rounding: Sequence[Estimate]  # recipes that round their factors and are faster than the pick
+
+    @property
+    def plain(self) -> Pick | None:
+        return self.picks.get("idiomatic")
+
+    @property
+    def tuned(self) -> Pick | None:
+        """Of the tuned lane, if that is faster."""
+        tuned = self.picks.get("tuned")
+        return tuned if tuned and not (self.plain and tuned.first.seconds >= self.plain.first.seconds) else None
+
+    @property
+    def shown(self) -> list[Pick]:
+        return [pick for pick in (self.plain, self.tuned) if pick]
+
+
+# ---- The time at any size.
+
+
+def proportional(points: Sequence[tuple[float, float]], work: float) -> float:
+    """The time of this much work, from two points (work, time): a fixed cost, and a part in proportion to the work.
+    More work never takes less time; and without a fixed cost between the points there is none below them either."""
+    (less, short), (more, long) = sorted(points)
+    slope = (long - short) / (more - less)
+    fixed = short - slope * less
+    if work > more:
+        return max(long, fixed + slope * work)
+    if work < less and slope <= 0:
+        return short
+    return fixed + slope * work if work >= less or fixed > 0 else short * work / less
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of one machine, from one result of each recipe and size. Recipes that no longer exist, or cannot
+    be read, do not count."""
+
+    results: Sequence[Result]
+
+    @cached_property
+    def _recipes(self) -> list[list[Result]]:
+        """The results of each recipe, sorted by size."""
+        there = {(each.workload, each.technique) for each in catalogue.recipes()}
+        mine = [each for each in of_one_environment(self.results) if (each.workload, each.technique) in there]
+        ordered = sorted((each for each in mine if isinstance(each.size, int)), key=lambda each: each.size)
+        return grouped(ordered, lambda each: (each.workload, each.technique))
+
+    @cached_property
+    def _shortest(self) -> dict[tuple[str, str, Metric], float]:
+        """The shortest time of each technique in each workload."""
+        found: dict[tuple[str, str, Metric], float] = {}
+        for each in (one for mine in self._recipes for one in mine if one.ok):
+            for metric in (Metric.RESIDENT, Metric.TRANSFER):
+                value = None if each.doubt(metric) else each.value(metric)
+                key = (each.technique, each.workload, metric)
+                if value:
+                    found[key] = min(value, found.get(key, value))
+        return found
+
+    @cached_property
+    def spreads(self) -> dict[repeats.Kind, repeats.Spread]:
+        return repeats.spreads(self.results)
+
+    def _pair(self, metric: Metric, result: Result) -> float:
+        spread = self.spreads.get((metric, repeats.on_gpu(result)))
+        return max(CLOSE, spread.pair if spread else 1)
+
+    def tolerance(self, *estimates: Estimate) -> float:
+        """By what factor their times may differ from one run to the next."""
+        return max(self._pair(each.metric, each.result) for each in estimates)
+
+    def sizes(self, question: Question) -> list[int]:
+        """At which something was measured."""
+        return sorted({each.size for mine in self._mine(question) for each in mine if isinstance(each.size, int)})
+
+    def of_size(self, question: Question) -> list[Result]:
+        """What was measured at this very size, whatever came of it."""
+        return [
+            each for mine in self._recipes for each in mine if question.concerns(each) and each.size == question.size
+        ]
+
+    def _mine(self, question: Question) -> Iterator[list[Result]]:
+        """The results of each recipe that answer the question at their sizes."""
+        for mine in self._recipes:
+            known = [each for each in mine if question.concerns(each) and question.seconds(each)]
+            # What went wrong does so at larger sizes, too; what is doubtful at this size is not known from others.
+            wrong = any(
+                not each.ok and question.work(each.size) <= question.work()
+                for each in mine
+                if each.workload == question.workload
+            )
+            here = [each for each in mine if each.size == question.size]
+            if known and not wrong and not any(each not in known for each in here):
+                yield known
+
+    def estimates(self, question: Question) -> list[Estimate]:
+        """Of each recipe, the fastest first. If any was measured at this size, then only those that were."""
+        found = [each for mine in self._mine(question) if (each := self._estimate(mine, question))]
+        measured = [each for each in found if each.measured]
+        return sorted(measured or found, key=lambda each: each.seconds)
+
+    def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
+        """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
+        tell."""
+        metric = question.metric(mine[0])
+        for each in mine:
+            if each.size == question.size:
+                return Estimate(each.order(metric), metric, (each,))
+        if len(mine) < 2:
+            return None
+        below = sum(question.work(each.size) < question.work() for each in mine)
+        start = min(max(below - 1, 0), len(mine) - 2)
+        less, more = basis = mine[start], mine[start + 1]
+        if below == len(mine):
+            # The host's part of a call on the GPU stays the same, and varies more than the GPU's own time.
+            of = Metric.DEVICE if metric == Metric.RESIDENT and _known(Metric.DEVICE, *basis) else metric
+            if more.order(of) < less.order(of) * self._pair(of, more):
+                return None  # the fixed cost hides what larger sizes take
+            seconds = more.order(metric) - more.order(of) + _along(basis, of, question)
+            seconds = max(seconds, mine[0].order(metric) + _least(more, question))
+        else:
+            seconds = _along(basis, metric, question)
+            if not below:
+                seconds = max(seconds, self._elsewhere(less, metric))
+        return Estimate(seconds, metric, basis)
+
+    def _elsewhere(self, result: Result, metric: Metric) -> float:
+        """The shortest time of the same technique in any other workload: what it takes at the least."""
+        known = [
+            value
+            for (technique, workload, of), value in self._shortest.items()
+            if (technique, of) == (result.technique, metric) and workload != result.workload
+        ]
+        return min(known, default=0)
+
+
+def _known(metric: Metric, *results: Result) -> bool:
+    return all(each.value(metric) and not each.doubt(metric) for each in results)
+
+
+def _along(basis: Sequence[Result], metric: Metric, question: Question) -> float:
+    return proportional([(question.work(each.size), each.order(metric)) for each in basis], question.work())
+
+
+def _least(result: Result, question: Question) -> float:
+    """What the work of this size takes at the least on the device of the result, apart from the fixed cost: its
+    arithmetic, and a copy of so many bytes if they do not fit into its cache. Nothing for recipes that round their
+    factors: tensor cores do more, on fewer bytes."""
+    if result.mode:
+        return 0
+    workload = catalogue.workload_module(question.workload)
+    moved, operations = workload.bytes_moved(question.size), workload.operations(question.size)
+    in_memory = result.copy_bandwidth and result.cache_bytes and moved > 2 * result.cache_bytes
+    return max(
+        moved / result.copy_bandwidth / 1e9 if in_memory and result.copy_bandwidth else 0,
+        operations / result.arithmetic / 1e9 if result.arithmetic else 0,
+    )
+
+
+# ---- The advice.
+
+
+def advise(question: Question, known: Knowledge, useless: Container[str] = ()) -> Advice:
+    """What to take. ``useless``: techniques that are no advice, for instance because they need what a machine does not
+    have. NoAdvice if too little is known."""
+    every = [each for each in known.estimates(question) if each.technique not in useless]
+    plain = [each for each in every if not each.basis[0].mode]
+    lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
+    picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
+    if not picks:
+        raise NoAdvice(_missing(question, known))
+    first = min((pick.first for pick in picks.values()), key=lambda each: each.seconds)
+    here = picks.get("idiomatic", picks.get("tuned"))
+    return Advice(
+        question,
+        picks,
+        numpy=next((each for each in plain if each.technique == "numpy"), None),
+        elsewhere=next((each for each in lanes["idiomatic"] if here and each.on_gpu != here.first.on_gpu), None),
+        doubtful=[
+            each
+            for each in known.of_size(question)
+            if question.metric(each) in each.doubts and not each.mode and each.technique not in useless
+            if each.lane not in picks or each.order(question.metric(each)) < picks[each.lane].first.seconds
+        ],
+        rounding=[each for each in every if each.basis[0].mode and each.seconds < first.seconds],
+    )
+
+
+def _missing(question: Question, known: Knowledge) -> str:
+    workload = catalogue.workload_module(question.workload)
+    sizes = ", ".join(map(workload.label, known.sizes(question)))
+    why = f"only {sizes} is known, and an estimate takes two sizes" if sizes else "no time of it is known"
+    where = f" with the data on the {question.data}" if question.has_arrays else ""
+    return f"{question.workload}, {question.label}{where}: {why}. To measure it on the machine itself: --measure."
+
+
+def _pick(estimates: Sequence[Estimate], known: Knowledge) -> Pick:
+    """Of one lane. Those that were measured tie as they do in the tables; otherwise, those whose order another run may
+    turn round."""
+    if estimates[0].measured:
+        # As if all were of one commit: ranks() leaves a lane alone in which only some results are stale.
+        rivals = [replace(_asked(each), origin=None) for each in estimates]
+        first = ranks(rivals, Metric.RESIDENT)
+        leading = [each for each in estimates if each.technique in first]
+    else:
+        best = estimates[0]
+        leading = [each for each in estimates if each.seconds <= best.seconds * known.tolerance(best, each)]
+    rest = [each for each in estimates if each not in leading]
+    return Pick(leading[0], tuple(leading[1:]), rest[0] if rest else None)
+
+
+def _asked(estimate: Estimate) -> Result:
+    """A measured result whose resident time is the one that was asked for: two recipes may answer by two metrics."""
+    result, metric = estimate.result, estimate.metric
+    return replace(
+        result,
+        timings={Metric.RESIDENT: result.timings[metric]},
+        runs={Metric.RESIDENT: result.runs.get(metric, {})},
+        doubts={},
+    )
+
+
+# ---- This machine.
+
+
+def alike(results: Iterable[Result]) -> str:
+    """The name of the stored machine that is most like this one: with the same GPU or, if this one has none, without
+    one. NoAdvice if there is none."""
+    machines = by_likeness(results)
+    if machines and _same_device(machines[0]):
+        return machines[0][0].stored.machine
+    kind = f"with an {machine.gpus()[0].name}" if machine.gpus() else "without a GPU"
+    names = ", ".join(sorted(mine[0].stored.machine for mine in machines))
+    others = f" To ask for another machine: --machine, with one of {names}." if names else ""
+    raise NoAdvice(
+        f"Nothing is stored of a machine {kind}. To measure the most promising recipes here, in about a minute:"
+        f" --measure.{others}"
+    )
+
+
+def by_likeness(results: Iterable[Result]) -> list[list[Result]]:
+    """The results of each machine, those of the one that is most like this one first: of the same device, then with the
+    same processor, then with the most results."""
+    machines = grouped(results, lambda each: each.stored.machine)
+    return sorted(machines, key=lambda mine: (_same_device(mine), of_this_processor(mine), len(mine)), reverse=True)
+
+
+def _same_device(results: Iterable[Result]) -> bool:
+    ok = [each for each in results if each.ok]
+    return any(machine.is_gpu(each.device) for each in ok) if machine.gpus() else not any(map(repeats.on_gpu, ok))
+
+
+def of_this_processor(results: Iterable[Result]) -> bool:
+    return any(each.device == machine.processor() for each in results)
+
+
+def useless_here(question: Question) -> set[str]:
+    """The techniques that are no advice for this machine, since it lacks the GPU, or its GPU the memory. What only has
+    to be installed is advice. NoAdvice if the data fit nowhere."""
+    if question.data == Data.DEVICE and question.has_arrays and not machine.gpus():
+        raise NoAdvice("This machine has no GPU on which the data could be: ask with --data host.")
+    needed = catalogue.workload_module(question.workload).footprint(question.size)
+    memory = min((gpu.memory_bytes for gpu in machine.gpus()), default=0)
+    places = {Data.HOST: (psutil.virtual_memory().total, "this machine"), Data.DEVICE: (memory, "its GPU")}
+    room, name = places[question.data if question.has_arrays else Data.HOST]
+    if needed > room:
+        raise NoAdvice(
+            f"{question.workload}, {question.label}: its arrays take {needed / 1e9:,.1f} GB, and {name} has"
+            f" {room / 1e9:,.1f} GB. Choose a smaller size, and work in parts."
+        )
+    return {
+        recipe.technique
+        for recipe in catalogue.of_workload(question.workload)
+        if machine.lacks_gpu(recipe)
+        or (machine.missing(recipe) and not machine.install_command(recipe))
+        or (machine.gpus() and needed > memory and recipe.runs_on != "CPU")
+    }
+
+
+def candidates(question: Question, others: Iterable[Knowledge], useless: Container[str]) -> dict[Recipe, float]:
+    """The recipes that run here and answer the question, the most promising first, and about how many seconds each
+    takes; where nobody knows, as many as NumPy. ``others``: what is known of other machines, the most similar first.
+    Promising is what was fast there, compared with NumPy or else with the first; then what is plain. For each tuned
+    recipe there are two idiomatic ones."""
+    times: dict[str, float] = {}
+    promise: dict[str, float] = {}
+    for known in others:
+        estimates = [each for each in known.estimates(question) if machine.gpus() or not each.on_gpu]
+        base = min(estimates, key=lambda each: (each.technique != "numpy", each.seconds), default=None)
+        for each in estimates:
+            times.setdefault(each.technique, each.seconds)
+            promise.setdefault(each.technique, each.seconds / base.seconds if base else 0)
+    recipes = [
+        recipe
+        for recipe in catalogue.of_workload(question.workload)
+        if not machine.obstacle(recipe)
+        and not mode_of(recipe.math)
+        and recipe.technique not in useless
+        and (question.data == Data.HOST or not question.has_arrays or recipe.runs_on != "CPU")
+    ]
+    engines = catalogue.engines()
+    recipes.sort(
+        key=lambda each: (promise.get(each.technique, math.inf), each.framework in engines, len(each.technique))
+    )
+    turns = {
+        each: place // share
+        for lane, share in (("idiomatic", 2), ("tuned", 1))
+        for place, each in enumerate(each for each in recipes if each.lane == lane)
+    }
+    usual = times.get("numpy", 0)
+    return {
+        each: times.get(each.technique, usual) for each in sorted(recipes, key=lambda each: (turns[each], each.lane))
+    }

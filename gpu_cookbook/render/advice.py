@@ -1,0 +1,195 @@
+"""What ``gpu-cookbook choose`` found, for a terminal."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Pick, Question, of_this_processor
+from gpu_cookbook.render import format, text
+from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
+from gpu_cookbook.repeats import on_gpu
+from gpu_cookbook.results import Metric, Rank
+from gpu_cookbook.words import plain
+
+MOST = 3  # of those that tie: rows, and names in a sentence
+ESTIMATED = "≈"
+EXTRAPOLATED = "That is an extrapolation: it tells which are fast, not how fast they are. "
+MEASURE = "To measure it here: --measure."
+
+
+def advice(found: Advice, known: Knowledge, here: bool, width: int) -> RenderableType:
+    """``known``: from which the advice comes. ``here``: it is for this machine, not for a stored one. ``width``: in
+    characters."""
+    first = found.shown[0].first
+    parts: list[RenderableType] = [text.terminal([_table(found)], width)]
+    parts += [Text(f"Take {_named(first)}: {_seconds(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
+    for each in found.shown:
+        parts += _copied(each.first, here)
+    notes = [*_cautions(found, here), *_sources(found, known, here)]
+    return Group(*parts, Text(""), *(Text(plain(note), "dim") for note in notes))
+
+
+def asked(question: Question) -> str:
+    """The question in one line."""
+    way = {Data.HOST: "from host arrays to a host result", Data.DEVICE: "with the data on the device"}
+    where = way[question.data] if question.has_arrays else "which makes its own data"
+    return f"{question.workload}, {question.label}, {where}"
+
+
+def _seconds(estimate: Estimate) -> str:
+    if estimate.measured:
+        return format.stale(estimate) + format.timing(estimate.result, estimate.metric)
+    rough = float(f"{estimate.seconds:.1e}")
+    unit, scale = format.unit_of(rough)
+    return f"{ESTIMATED}{format.stale(estimate)}{_rough(rough / scale)} {unit}"
+
+
+def _times(estimate: Estimate, first: Estimate) -> str:
+    """How many times as long as the first."""
+    factor = estimate.seconds / first.seconds
+    return format.digits(factor) if estimate.measured and first.measured else _rough(factor)
+
+
+def _rough(value: float) -> str:
+    """Two significant digits: 560, 5.6, 0.056."""
+    return f"{float(f'{value:.1e}'):,g}"
+
+
+# ---- The table.
+
+
+def _table(found: Advice) -> Table:
+    rows: list[Row] = []
+    for pick in found.shown:
+        rows.append((Entry(pick.first.basis[0].lane, "group"), *[Entry()] * 3))
+        for each in _shown(found, pick):
+            rank = (Rank.TIE if pick.ties else Rank.BEST) if each is pick.first or each in pick.ties else ""
+            rows.append(
+                (
+                    Entry(each.technique, recipe=(found.question.workload, each.technique)),
+                    Entry(_place(each)),
+                    Entry(format.RANKS.get(rank, "") + _seconds(each), rank),
+                    Entry(_times(each, found.shown[0].first)),
+                )
+            )
+    head = ("recipe", "on", "time", "× as long")
+    return Table(asked(found.question), head, "llrr", rows, [], [], found.question.workload)
+
+
+def _shown(found: Advice, pick: Pick) -> list[Estimate]:
+    """The first of a lane, some that tie with it and the runner-up; in the idiomatic lane NumPy's and the first on the
+    other kind of device, too."""
+    others = (found.numpy, found.elsewhere) if pick is found.plain else ()
+    every = [each for each in (pick.first, *pick.ties[:MOST], pick.runner_up, *others) if each]
+    return sorted({each.technique: each for each in every}.values(), key=lambda each: each.seconds)
+
+
+# ---- The sentences.
+
+
+def _reasons(found: Advice) -> Iterator[str]:
+    pick = found.shown[0]
+    first = pick.first
+    if pick.ties:
+        names = _names([each.technique for each in pick.ties])
+        yield f"{names} tie{'s' * (len(pick.ties) == 1)} with it: another run may have another order."
+    told: dict[str, str] = {}
+    for name, other in (
+        ("the runner-up, {},", pick.runner_up),
+        ("NumPy", found.numpy),
+        (f"the first on the {'CPU' if first.on_gpu else 'GPU'}, {{}},", found.elsewhere),
+    ):
+        if other and other is not first and other not in pick.ties:
+            words = f"{name.format(other.technique)} takes {_times(other, first)} times as long"
+            told.setdefault(other.technique, words)
+    if told:
+        sentence = _joined([*told.values()])
+        yield f"{sentence[0].upper()}{sentence[1:]}."
+    yield from _ways(first, found.elsewhere)
+    rates = first.result.rates
+    if first.measured and first.metric == Metric.RESIDENT and rates and rates.share and first.result.memory_bound:
+        yield f"Its device moves {rates.share:.0f} % of the bytes that it moves in a copy in the same time."
+    if found.tuned and found.plain:
+        tuned = found.tuned.first
+        yield f"Tuned for speed, {tuned.technique} takes {_seconds(tuned)}, {_times(tuned, first)} times as long."
+    elif found.plain and "tuned" in found.picks:
+        yield "No recipe that is tuned for speed takes less."
+
+
+def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
+    """Which part of a time from host to host is the way to the GPU and back."""
+    for each in (first, other):
+        if each and each.way is not None:
+            yield f"Of {each.technique}'s time, {100 * each.way:.0f} % is the way to the GPU and back."
+
+
+def _cautions(found: Advice, here: bool) -> Iterator[str]:
+    first, size = found.shown[0].first, found.question.size
+    if not first.measured:
+        label = catalogue.workload_module(found.question.workload).label
+        known = sorted(each.size for each in first.basis if isinstance(each.size, int))
+        yield (
+            f"{ESTIMATED} is estimated from {' and '.join(map(label, known))}: a fixed cost, and a part in proportion"
+            f" to the work. {'' if known[0] < size < known[-1] else EXTRAPOLATED}{MEASURE if here else ''}".strip()
+        )
+    times = "".join(_seconds(each) for pick in found.shown for each in _shown(found, pick))
+    for sign in (format.NOISE, format.STALE):
+        if sign in times:
+            yield re.split(r"\. (?=A lane|First)", LEGEND[sign])[0].rstrip(".") + "."
+    if found.doubtful:
+        yield f"Not counted, as their times are doubtful: {_names([each.technique for each in found.doubtful])}."
+    if found.rounding:
+        told = [f"{each.technique} ({each.basis[0].mode}, {_seconds(each)})" for each in found.rounding]
+        yield f"Not counted, as they round the factors to fewer digits: {', '.join(told)}."
+
+
+def _sources(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
+    """Where the times come from, and what is not as it is here."""
+    mine = [each for each in known.results if each.ok and each.workload == found.question.workload and each.device]
+    devices = [list(dict.fromkeys(str(each.device) for each in mine if on_gpu(each) == gpu)) for gpu in (True, False)]
+    names = ", ".join([*devices[0], *(name for name in devices[1] if name.endswith(" cores"))])
+    if mine[0].origin is None:
+        yield f"Measured just now: {names}."
+        return
+    dates = sorted({each.stored.date.removeprefix("by ") for each in mine})
+    yield f"Stored results of {mine[0].stored.machine}, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {names}."
+    if here and not of_this_processor(mine):
+        yield f"The processor of this machine is another one: {machine.processor()}. {MEASURE}"
+
+
+def _copied(estimate: Estimate, here: bool) -> Iterator[RenderableType]:
+    """The commands that print the recipe and install what it needs."""
+    recipe = estimate.recipe
+    install = machine.install_command(recipe) if here else recipe.install
+    yield Text(f"To copy {recipe.technique} ({recipe.lane}):")
+    for command in (f"gpu-cookbook show {recipe.workload} {recipe.technique}", install):
+        yield Padding(Text(plain(command), "cyan", overflow="fold"), (0, 0, 0, 4), expand=False)
+    if recipe.shapes:
+        yield Text(f"It takes only: {recipe.shapes}.")
+    obstacle = machine.obstacle(recipe) if here else None
+    if obstacle and not machine.missing(recipe):
+        yield Text(plain(f"It does not run here yet: {obstacle}."))
+    elif obstacle:
+        yield Text("It is not installed here yet.")
+
+
+def _named(estimate: Estimate) -> str:
+    """'torch_cpu, which is PyTorch on the CPU'."""
+    return f"{estimate.technique}, {estimate.recipe.framework} on the {_place(estimate)}"
+
+
+def _place(estimate: Estimate) -> str:
+    return "GPU" if estimate.on_gpu else "CPU"
+
+
+def _names(techniques: Sequence[str]) -> str:
+    more = len(techniques) - MOST
+    return _joined([*techniques[:MOST], *[f"{more} more"] * (more > 0)])
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

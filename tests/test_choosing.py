@@ -1,0 +1,452 @@
+"""`gpu-cookbook choose`: what it advises, from results that are made up, and what it prints."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import making
+import pytest
+from drawing import LARGE, SMALL, result
+from rich.console import Console
+
+from gpu_cookbook import catalogue, choosing, machine, repeats
+from gpu_cookbook.choosing import Data, Knowledge, NoAdvice, Question
+from gpu_cookbook.machine import Gpu
+from gpu_cookbook.render import advice as shown
+from gpu_cookbook.results import Metric, Origin, Run, Status
+from gpu_cookbook.run import compare
+
+MIDDLE = 1_000_000
+ON_GPU = {"driver": "580.1", "cuda": "13.0"}
+DOUBTFUL = {"doubts": {Metric.RESIDENT: "other programs kept 3.0 of 16 cores busy"}}
+
+
+def on_cpu(technique, size=LARGE, seconds=1.0, name="Xeon, 16 cores", **changes):
+    return replace(result(technique, size, seconds, **changes), device=name)
+
+
+def on_gpu(technique, size=LARGE, seconds=1.0, transfer=10.0, name="NVIDIA H200", **changes):
+    """``device`` is a time, as in drawing.result."""
+    return replace(result(technique, size, seconds, transfer=transfer, **ON_GPU | changes), device=name)
+
+
+def asked(size=LARGE, data=Data.DEVICE, workload="multiply"):
+    return Question(workload, size, data)
+
+
+def advised(*results, size=LARGE, data=Data.DEVICE, useless=()):
+    return choosing.advise(asked(size, data), Knowledge(results), useless)
+
+
+def names(pick):
+    return [pick.first.technique, *(each.technique for each in pick.ties)]
+
+
+def printed(found, *results, here=False, width=80):
+    out = Console(width=width, color_system=None)
+    with out.capture() as captured:
+        out.print(shown.advice(found, Knowledge(results), here, width))
+    text = captured.get()
+    assert max(map(len, text.splitlines())) <= width
+    return " ".join(text.split())
+
+
+# ---- Where the data are.
+
+
+def test_the_data_decide_which_time_counts():
+    results = [on_gpu("cupy", seconds=1e-3, transfer=0.6), on_cpu("torch_cpu", seconds=0.04, transfer=0.06)]
+    device, host = advised(*results), advised(*results, data=Data.HOST)
+    assert (device.plain.first.technique, device.plain.first.seconds) == ("cupy", 1e-3)
+    assert not device.plain.runner_up  # what runs on the CPU does not find its data on the device
+    assert (host.plain.first.technique, host.plain.first.seconds) == ("torch_cpu", 0.04)
+    assert host.plain.runner_up.seconds == 0.6 and host.elsewhere.technique == "cupy"
+
+
+def test_arrays_have_to_be_handed_to_an_engine_and_to_opencl():
+    engine = on_cpu("dask", seconds=0.01, transfer=0.7, framework="Dask")
+    opencl = on_cpu("pyopencl", seconds=0.02, transfer=0.5, name="pthread-Xeon")
+    found = advised(engine, opencl, on_cpu("numpy", seconds=0.3, transfer=0.4), data=Data.HOST)
+    times = [found.plain.first, found.plain.runner_up]
+    assert [(each.technique, each.seconds) for each in times] == [("numpy", 0.3), ("pyopencl", 0.5)]
+
+
+def test_without_arrays_it_does_not_matter_where_they_are():
+    results = [
+        replace(each, workload="random_subset_mean", size=20_000)
+        for each in (on_gpu("cupy", seconds=2.0), on_cpu("numba_cpu", seconds=1.0))
+    ]
+    for data in Data:
+        question = asked(20_000, data, "random_subset_mean")
+        found = choosing.advise(question, Knowledge(results))
+        assert found.plain.first.technique == "numba_cpu"
+        assert "makes its own data" in shown.asked(question)
+
+
+# ---- The time at any size.
+
+
+def test_a_time_in_between_is_a_fixed_cost_and_a_part_in_proportion():
+    points = [(100, 11.0), (1_100, 21.0)]
+    assert choosing.proportional(points, 600) == pytest.approx(16)
+    assert choosing.proportional(points, 0) == pytest.approx(10)
+    assert choosing.proportional(points, 2_100) == pytest.approx(31)
+
+
+def test_less_work_takes_no_time_that_is_negative_and_more_work_no_less():
+    growing, falling = [(100, 1.0), (200, 4.0)], [(100, 4.0), (200, 1.0)]
+    assert choosing.proportional(growing, 50) == pytest.approx(0.5)
+    assert choosing.proportional(falling, 50) == 4.0
+    assert choosing.proportional(falling, 10_000) == 1.0
+
+
+def test_the_two_sizes_around_the_question_count():
+    results = [on_gpu("cupy", size, seconds) for size, seconds in ((SMALL, 1e-3), (MIDDLE, 2e-3), (LARGE, 1.0))]
+    (estimate,) = Knowledge(results).estimates(asked(500_000))
+    assert [each.size for each in estimate.basis] == [SMALL, MIDDLE] and not estimate.measured
+    assert estimate.seconds == pytest.approx(1e-3 + 1e-3 * (500_000 - SMALL) / (MIDDLE - SMALL))
+    (estimate,) = Knowledge(results).estimates(asked(2 * LARGE))
+    assert [each.size for each in estimate.basis] == [MIDDLE, LARGE]
+    (measured,) = Knowledge(results).estimates(asked(MIDDLE))
+    assert measured.measured and measured.seconds == 2e-3
+
+
+def test_what_fits_into_the_cache_does_not_tell_how_fast_the_memory_is():
+    """Copies run at 4,000 GB/s; in the cache, the work seems to be faster."""
+    results = [on_gpu("cupy", size, seconds, cache_bytes=10**8) for size, seconds in ((SMALL, 1e-5), (MIDDLE, 1.1e-5))]
+    (estimate,) = Knowledge(results).estimates(asked(LARGE))
+    assert estimate.seconds == pytest.approx(1e-5 + 12 * LARGE / 4e12)
+
+
+def test_a_product_is_no_faster_than_the_arithmetic_of_its_device():
+    points = ((200, 1e-5), (1_000, 2e-5))
+    results = [on_gpu("cupy", size, seconds, workload="matmul", arithmetic=50_000.0) for size, seconds in points]
+    (estimate,) = Knowledge(results).estimates(asked(10_000, workload="matmul"))
+    assert estimate.seconds == pytest.approx(1e-5 + 2e12 / 50e12)
+    rounding = [replace(each, math="TF32 on tensor cores") for each in results]
+    (faster,) = Knowledge(rounding).estimates(asked(10_000, workload="matmul"))
+    assert faster.seconds < estimate.seconds
+
+
+def test_the_fixed_cost_says_nothing_of_larger_sizes():
+    overhead = [on_gpu("dask_cuda", size, seconds) for size, seconds in ((MIDDLE, 1e-2), (LARGE, 1.01e-2))]
+    cupy = [on_gpu("cupy", size, seconds) for size, seconds in ((MIDDLE, 1e-4), (LARGE, 1e-2))]
+    assert [each.technique for each in Knowledge(overhead + cupy).estimates(asked(4 * LARGE))] == ["cupy"]
+    inside = Knowledge(overhead + cupy).estimates(asked(LARGE // 2))
+    assert {each.technique for each in inside} == {"cupy", "dask_cuda"}
+
+
+def test_beyond_the_largest_size_the_gpu_s_own_time_grows():
+    results = [
+        on_gpu("cupy", size, device + overhead, device=device)
+        for size, device, overhead in ((MIDDLE, 1e-3, 5e-4), (LARGE, 2e-3, 3e-4))
+    ]
+    (estimate,) = Knowledge(results).estimates(asked(2 * LARGE - MIDDLE))
+    assert estimate.seconds == pytest.approx(3e-3 + 3e-4)
+
+
+def test_below_the_smallest_size_a_call_takes_what_any_takes():
+    own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
+    (alone,) = Knowledge(own).estimates(asked(10, Data.HOST))
+    assert alone.seconds < 1e-7
+    other = replace(on_cpu("numpy", SMALL, 5e-6), workload="increment")
+    (known,) = Knowledge([*own, other]).estimates(asked(10, Data.HOST))
+    assert known.seconds == 5e-6
+
+
+def test_one_size_is_no_estimate():
+    with pytest.raises(NoAdvice, match=r"only 268,435,456 is known, and an estimate takes two sizes.*--measure"):
+        advised(on_gpu("cupy"), size=2 * LARGE)
+    with pytest.raises(NoAdvice, match=r"no time of it is known.*--measure"):
+        advised(on_cpu("numpy"))
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.REFUSED, Status.SKIPPED])
+def test_what_went_wrong_at_a_size_is_not_advised_beyond_it(status):
+    wrong = making.without("cupy", LARGE, status, "needs more memory", **ON_GPU)
+    results = [on_gpu("cupy", SMALL, 1e-5), on_gpu("cupy", MIDDLE, 1e-4), wrong]
+    results += [on_gpu("numba", size, 10 * size * 1e-9) for size in (SMALL, MIDDLE, LARGE)]
+    for size in (LARGE, LARGE + 1):
+        assert [each.technique for each in Knowledge(results).estimates(asked(size))] == ["numba"]
+    assert Knowledge(results).estimates(asked(MIDDLE // 2))[0].technique == "cupy"
+
+
+def test_what_was_measured_goes_before_what_is_estimated():
+    hurried = [on_gpu("numba", SMALL, 1e-9), on_gpu("numba", MIDDLE, 2e-9)]
+    assert names(advised(on_gpu("cupy"), *hurried).plain) == ["cupy"]
+
+
+# ---- Lanes, ties, doubts.
+
+
+def test_lanes_are_not_ranked_together():
+    found = advised(on_gpu("cupy", seconds=2.0), on_gpu("cupy_tuned", seconds=1.0))
+    assert (names(found.plain), names(found.tuned)) == (["cupy"], ["cupy_tuned"])
+    text = printed(found, on_gpu("cupy"))
+    assert "Take cupy, CuPy on the GPU: 2.00 s." in text
+    assert "Tuned for speed, cupy_tuned takes 1.00 s, 0.500 times as long." in text
+    assert "gpu-cookbook show multiply cupy_tuned" in text
+
+
+def test_a_tuned_recipe_that_is_no_faster_is_not_shown():
+    results = [on_gpu("cupy", seconds=1.0), on_gpu("cupy_tuned", seconds=2.0)]
+    found = advised(*results)
+    assert found.tuned is None
+    text = printed(found, *results)
+    assert "No recipe that is tuned for speed takes less." in text and "cupy_tuned" not in text
+
+
+def test_what_the_samples_do_not_tell_apart_ties():
+    origin = {"origin": making.BOX}
+    results = [
+        making.result("cupy", LARGE, 1.000, 0.01, **ON_GPU | origin),
+        making.result("triton", LARGE, 1.005, 0.01, **ON_GPU | origin),
+        making.result("numba", LARGE, 1.500, 0.01, **ON_GPU | origin),
+    ]
+    found = advised(*results)
+    assert names(found.plain) == ["cupy", "triton"] and found.plain.runner_up.technique == "numba"
+    text = printed(found, *results)
+    assert "triton ties with it" in text and "The runner-up, numba, takes 1.50 times as long" in text
+    assert "=1.00 s" in text
+
+
+def test_ties_of_two_metrics_are_decided_by_their_own_samples():
+    cpu = making.result("torch_cpu", LARGE, 1.0, 0.1, device="Xeon, 16 cores", driver=None, origin=making.BOX)
+    timings = {Metric.TRANSFER: making.timing(1.05, 0.1)}
+    gpu = making.result("cupy", LARGE, 0.01, 0.001, timings=timings, origin=making.BOX)
+    assert names(advised(cpu, gpu, data=Data.HOST).plain) == ["torch_cpu", "cupy"]
+
+
+def runs(*values):
+    return {Metric.RESIDENT: {Run(f"2026-11-2{day}T00:00:00Z"): value for day, value in enumerate(values)}}
+
+
+def test_estimates_tie_if_another_run_may_turn_them_round():
+    def known(spread):
+        first = [
+            on_gpu("cupy", size, size * 1.0e-9, runs=runs(size * 1e-9, size * 1e-9 * spread)) for size in (SMALL, LARGE)
+        ]
+        return [*first, *(on_gpu("numba", size, size * 1.2e-9) for size in (SMALL, LARGE))]
+
+    assert names(advised(*known(1.0), size=MIDDLE).plain) == ["cupy"]
+    assert names(advised(*known(1.5), size=MIDDLE).plain) == ["cupy", "numba"]
+
+
+def test_a_pair_of_runs_is_further_apart_than_a_run_is_from_the_mean():
+    spread = repeats.Spread(0.1, 3, machines=False)
+    assert spread.pair == pytest.approx(2.71828 ** (1.96 * 0.1 * 2**0.5), rel=1e-4)
+
+
+def test_doubtful_times_never_decide():
+    doubtful = on_gpu("cupy", seconds=0.1, **DOUBTFUL)
+    found = advised(doubtful, on_gpu("numba", seconds=1.0), on_gpu("triton", seconds=2.0))
+    assert names(found.plain) == ["numba"]
+    assert "Not counted, as their times are doubtful: cupy." in printed(found, doubtful)
+    slow = on_gpu("cupy", seconds=9.0, **DOUBTFUL)
+    assert advised(slow, on_gpu("numba", seconds=1.0)).doubtful == []  # it would not be taken anyway
+    sizes = [on_gpu("cupy", size, 1e-9 * size, **DOUBTFUL) for size in (SMALL, LARGE)]
+    with pytest.raises(NoAdvice):
+        advised(*sizes, size=MIDDLE)
+
+
+def test_stale_times_count_and_are_marked():
+    old = replace(making.BOX, stale=True)
+    results = [on_gpu("cupy", seconds=1.0, origin=old), on_gpu("numba", seconds=2.0)]
+    found = advised(*results)
+    assert names(found.plain) == ["cupy"] and found.plain.first.stale
+    text = printed(found, *results)
+    assert "Take cupy, CuPy on the GPU: †1.00 s." in text and "† is stale: the code of the recipe" in text
+    assert "†" not in printed(advised(on_gpu("cupy")), on_gpu("cupy"))
+
+
+def test_recipes_that_round_their_factors_are_left_out():
+    def product(technique, seconds, **changes):
+        return replace(on_gpu(technique, seconds=seconds, **changes), workload="matmul", size=4_096)
+
+    plain, rounding = product("triton", 2.0), product("triton_tf32", 1.0, math="TF32 on tensor cores")
+    found = choosing.advise(asked(4_096, workload="matmul"), Knowledge([plain, rounding]))
+    assert names(found.plain) == ["triton"]
+    assert "round the factors to fewer digits: triton_tf32 (TF32, 1.00 s)" in printed(found, plain)
+    slow = product("triton_tf32", 3.0, math="TF32 on tensor cores")
+    assert not choosing.advise(asked(4_096, workload="matmul"), Knowledge([plain, slow])).rounding
+
+
+def test_what_was_removed_is_not_advised():
+    gone = on_gpu("gone", seconds=0.1)
+    assert names(advised(gone, on_gpu("cupy")).plain) == ["cupy"]
+
+
+# ---- What is said.
+
+
+def test_the_reason_is_in_numbers():
+    results = [
+        on_cpu("torch_cpu", seconds=0.04),
+        on_cpu("numpy", seconds=0.3),
+        on_gpu("cupy", seconds=0.1, transfer=0.4),
+    ]
+    text = printed(advised(*results, data=Data.HOST), *results)
+    assert "Take torch_cpu, PyTorch on the CPU: 40.0 ms." in text
+    assert "The runner-up, numpy, takes 7.50 times as long and the first on the GPU, cupy, takes 10.0 times" in text
+    assert "Of cupy's time, 75 % is the way to the GPU and back." in text
+    assert "gpu-cookbook show multiply torch_cpu pip install torch numpy" in text
+    assert "Stored results of box, 2026-11-21: NVIDIA H200, Xeon, 16 cores." in text
+
+
+def test_how_near_a_copy_it_comes():
+    result = on_gpu("cupy", seconds=12 * LARGE / 4e12 * 2)
+    assert "moves 50 % of the bytes that it moves in a copy" in printed(advised(result), result)
+
+
+def test_an_estimate_has_two_digits_and_says_what_it_is():
+    results = [on_gpu("cupy", size, size * 1.2345e-9) for size in (SMALL, MIDDLE, LARGE)]
+    between = printed(advised(*results, size=10_000_000), *results, here=True)
+    assert "Take cupy, CuPy on the GPU: ≈12 ms." in between
+    assert "≈ is estimated from 1,000,000 and 268,435,456" in between and "extrapolation" not in between
+    assert "To measure it here: --measure." in between
+    beyond = printed(advised(*results, size=2 * LARGE), *results)
+    assert "That is an extrapolation" in beyond and "--measure" not in beyond
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_nothing_is_wider_than_the_terminal(width):
+    long = ("dask_cuda_chunks_tuned", "joblib_threads_cuda_tuned", "dask_cuda_random_state")
+    results = [
+        replace(on_gpu(name, seconds=1.0 + i), workload="random_subset_mean", size=20_000)
+        for i, name in enumerate(long)
+    ]
+    found = choosing.advise(asked(20_000, workload="random_subset_mean"), Knowledge(results))
+    printed(found, *results, width=width)
+
+
+# ---- This machine.
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """A machine with these GPUs, on which everything is installed that can run on it."""
+
+    def of(*gpus, memory=80e9):
+        found = tuple(Gpu(i, name, int(memory), (9, 0)) for i, name in enumerate(gpus))
+        monkeypatch.setattr(machine, "gpus", lambda: found)
+        monkeypatch.setattr(machine, "processor", lambda: "Xeon, 16 cores")
+        monkeypatch.setattr(machine, "missing", lambda recipe: None)
+
+    return of
+
+
+def at(name, *results):
+    return [replace(each, origin=Origin(name, "0123456789abcdef0123", "existing", "2026-11-21")) for each in results]
+
+
+STORED = [
+    *at("h200", on_gpu("cupy"), on_gpu("numba"), on_cpu("numpy")),
+    *at("h100", on_gpu("cupy", name="NVIDIA H100"), on_cpu("numpy")),
+    *at("laptop", on_cpu("numpy", name="Core, 8 cores"), on_cpu("dask", name="Core, 8 cores")),
+    *at("server", on_cpu("numpy")),
+]
+
+
+@pytest.mark.parametrize(("gpus", "name"), [(["NVIDIA H200"], "h200"), (["NVIDIA H100"], "h100"), ([], "server")])
+def test_the_machine_that_is_most_like_this_one(here, gpus, name):
+    here(*gpus)
+    assert choosing.alike(STORED) == name
+
+
+def test_without_a_machine_like_this_one_there_is_still_a_way(here):
+    here("NVIDIA RTX 4090")
+    with pytest.raises(
+        NoAdvice, match=r"a machine with an NVIDIA RTX 4090.*--measure.*one of h100, h200, laptop, server"
+    ):
+        choosing.alike(STORED)
+    here()
+    with pytest.raises(NoAdvice, match=r"a machine without a GPU.*--measure\.$"):
+        choosing.alike([])
+
+
+def test_a_machine_without_a_gpu_gets_no_recipe_that_needs_one(here):
+    here()
+    useless = choosing.useless_here(asked(data=Data.HOST))
+    assert "cupy" in useless and not {"numpy", "torch", "torch_cpu", "pyopencl"} & useless
+    results = [on_gpu("cupy", transfer=1e-3), on_cpu("numpy", seconds=1.0)]
+    assert names(advised(*results, data=Data.HOST, useless=useless).plain) == ["numpy"]
+    with pytest.raises(NoAdvice, match="has no GPU on which the data could be: ask with --data host"):
+        choosing.useless_here(asked(data=Data.DEVICE))
+
+
+def test_what_only_has_to_be_installed_is_advised(here, monkeypatch):
+    here("NVIDIA H200")
+    monkeypatch.setattr(machine, "missing", lambda recipe: "cupy not installed: pip install …")
+    assert "cupy" not in choosing.useless_here(asked())
+    text = printed(advised(on_gpu("cupy")), on_gpu("cupy"), here=True)
+    assert 'pip install "cupy-cuda13x[ctk]" It is not installed here yet.' in text
+    monkeypatch.setattr(machine, "install_command", lambda recipe: "")
+    assert "cupy" in choosing.useless_here(asked())
+
+
+def test_a_recipe_of_another_environment_says_which(here):
+    here("NVIDIA H200")
+    result = on_gpu("cutile")
+    text = printed(advised(result), result, here=True)
+    assert "It does not run here yet: belongs to the environment cutile: make compare ENVIRONMENT=cutile." in text
+    assert "here" not in printed(advised(result), result)
+
+
+def test_another_processor_is_named(here):
+    here()
+    other = on_cpu("numpy", name="Core, 8 cores")
+    found = advised(other, data=Data.HOST)
+    assert "The processor of this machine is another one: Xeon, 16 cores." in printed(found, other, here=True)
+    same = on_cpu("numpy")
+    assert "another one" not in printed(advised(same, data=Data.HOST), same, here=True)
+
+
+def test_data_that_do_not_fit_are_refused_with_both_numbers(here, monkeypatch):
+    memory = SimpleNamespace(total=int(100e9))
+    monkeypatch.setattr(choosing.psutil, "virtual_memory", lambda: memory)
+    here("NVIDIA H200", memory=2e9)
+    with pytest.raises(NoAdvice, match=r"take 3\.2 GB, and its GPU has 2\.0 GB"):
+        choosing.useless_here(asked(data=Data.DEVICE))
+    useless = choosing.useless_here(asked(data=Data.HOST))  # they fit into the host's memory
+    assert {"cupy", "torch"} <= useless and "torch_cpu" not in useless
+    with pytest.raises(NoAdvice, match=r"take 120\.0 GB, and this machine has 100\.0 GB"):
+        choosing.useless_here(asked(10**10, Data.HOST))
+
+
+# ---- What is measured.
+
+
+def test_the_most_promising_are_measured(here):
+    here()
+    stored = Knowledge(
+        [on_cpu("numpy", seconds=1.0), on_cpu("torch_cpu", seconds=0.1), on_cpu("dask", seconds=2.0, transfer=2.0)]
+    )
+    found = choosing.candidates(asked(data=Data.HOST), [stored], choosing.useless_here(asked(data=Data.HOST)))
+    order = [
+        each.technique
+        for each in found
+        if each.lane == "idiomatic" and each.technique in ("numpy", "torch_cpu", "dask")
+    ]
+    assert order == ["torch_cpu", "numpy", "dask"]
+    (torch_cpu,) = catalogue.choose(["multiply"], ["torch_cpu"])
+    assert found[torch_cpu] == 0.1
+    assert all(not machine.lacks_gpu(each) for each in found)
+    assert {each.lane for each in [*found][:3]} == {"idiomatic", "tuned"}
+
+
+def test_only_recipes_on_the_gpu_are_measured_where_the_data_are_there(here):
+    here("NVIDIA RTX 4090")
+    found = choosing.candidates(asked(), [Knowledge([on_gpu("cupy", seconds=2.0), on_gpu("numba", seconds=1.0)])], ())
+    order = [each.technique for each in found]
+    assert order.index("numba") < order.index("cupy") and "numpy" not in order
+    assert not any(each.math.startswith(("TF32", "bfloat16")) for each in found)
+
+
+def test_what_is_measured_ends_in_a_minute(here):
+    here()
+    recipes = [each for each in catalogue.of_workload("multiply") if each.runs_on == "CPU"]
+    quick = compare.within_a_minute(dict.fromkeys(recipes, 0.0), MIDDLE)
+    assert quick == recipes[: len(quick)] and len(quick) > 1
+    choice = compare.Choice(quick, {"multiply": [MIDDLE]})
+    assert choice.seconds() <= 60 < replace(choice, recipes=recipes[: len(quick) + 1]).seconds()
+    slow = dict.fromkeys(recipes, 100.0) | {recipes[-1]: 0.1}
+    assert compare.within_a_minute(slow, MIDDLE) == [recipes[-1]]
