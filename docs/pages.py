@@ -11,13 +11,16 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import limits  # benchmarks/limits.py: conf.py puts its folder on the path
+import choosing as advising  # benchmarks/choosing.py, and limits.py: conf.py puts their folder on the path
+import limits
 import nbformat
 import stored
 from figures import recipe_place
+from rich.console import Console
 
-from gpu_cookbook import catalogue, show
+from gpu_cookbook import catalogue, choosing, repeats, show
 from gpu_cookbook.render import (
+    advice,
     beside,
     charts,
     history,
@@ -51,6 +54,7 @@ MOVES = (  # of docs/moving: before and after
     ("fit_torch_cpu", "fit_torch_gpu"),
     ("standardise_numpy", "standardise_dask"),
 )
+ASKED = choosing.Question("multiply", 5_000_000, choosing.Data.HOST)  # in which.md
 ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # characters to escape in prose that is not Markdown
 written: set[Path] = set()  # in this run
 
@@ -82,6 +86,8 @@ def write():
     reached, complaints = limits.kept_tables()
     stored.complain(complaints)
     put("generated/limits.html", "".join(table_html(table, "") for table in reached))
+    put("generated/choose.txt", advice_printed())
+    put("generated/choosing.html", "".join(table_html(table, "") for table in advising.tables(stored.every_result())))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]
     printed = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
     put("generated/command.md", printed.partition("\n")[2])
@@ -118,6 +124,15 @@ def first_chart() -> str:
         words = (results[technique].framework, device, *["with transfers"] * (metric == Metric.TRANSFER))
         picks.append((", ".join(words), "matmul", technique, 200, metric))
     return charts_html([charts.bars(list(results.values()), picks, "A 200 × 200 matrix product")], "")
+
+
+def advice_printed() -> str:
+    """What gpu-cookbook choose prints for ASKED and GPU_MACHINE."""
+    known = choosing.Knowledge(repeats.together(stored.of(stored.GPU_MACHINE), stored.past(stored.GPU_MACHINE)))
+    out = Console(width=80, color_system=None)
+    with out.capture() as captured:
+        out.print(advice.advice(choosing.advise(ASKED, known), known, here=False, width=out.width))
+    return "\n".join(map(str.rstrip, captured.get().splitlines())) + "\n"
 
 
 # ---- Recipes.

@@ -1,13 +1,17 @@
 """`gpu-cookbook choose`: what it advises, from results that are made up, and what it prints."""
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
 import making
 import pytest
+from cloning import require_clone
+from conftest import invoked
 from drawing import LARGE, SMALL, result
 from rich.console import Console
 
+from benchmarks import choosing as evaluation
 from gpu_cookbook import catalogue, choosing, machine, repeats
 from gpu_cookbook.choosing import Data, Knowledge, NoAdvice, Question
 from gpu_cookbook.machine import Gpu
@@ -450,3 +454,174 @@ def test_what_is_measured_ends_in_a_minute(here):
     assert choice.seconds() <= 60 < replace(choice, recipes=recipes[: len(quick) + 1]).seconds()
     slow = dict.fromkeys(recipes, 100.0) | {recipes[-1]: 0.1}
     assert compare.within_a_minute(slow, MIDDLE) == [recipes[-1]]
+
+
+# ---- How good the advice is.
+
+CURVES = {"cupy": 1e-9, "numba": 2e-9, "triton": 1.1e-9}  # seconds of each element
+SIZES = (SMALL, MIDDLE, LARGE)
+
+
+def straight(origin=making.BOX, **changes):
+    """Results that lie on what the estimate assumes."""
+    return [
+        on_gpu(name, size, 1e-5 + slope * size, transfer=1e-4 + slope * size, origin=origin, **changes)
+        for name, slope in CURVES.items()
+        for size in SIZES
+    ]
+
+
+def test_where_times_are_as_assumed_every_hidden_size_is_found():
+    found = list(evaluation.cases(straight()))
+    assert {(each.hidden, each.question.size, each.question.data) for each in found} == {
+        (hidden, size, data)
+        for hidden, size in zip((evaluation.BELOW, evaluation.BETWEEN, evaluation.BEYOND), SIZES, strict=True)
+        for data in Data
+    }
+    assert all(each.pick.technique == each.best.technique == "cupy" and each.regret == 1 for each in found)
+    assert [each.error for each in found] == pytest.approx([1] * len(found), rel=1e-3)
+
+
+def test_a_wrong_pick_is_counted_with_what_it_costs():
+    slow = [replace(each) for each in straight() if (each.technique, each.size) != ("cupy", MIDDLE)]
+    usual = 1e-4 + 1e-9 * MIDDLE
+    slow.append(on_gpu("cupy", MIDDLE, 2 * (1e-5 + 1.1e-9 * MIDDLE), transfer=usual, origin=making.BOX))
+    (case,) = (
+        each for each in evaluation.cases(slow) if (each.question.size, each.question.data) == (MIDDLE, Data.DEVICE)
+    )
+    assert (case.pick.technique, case.best.technique) == ("cupy", "triton")
+    assert case.regret == pytest.approx(2) and not (case.right or case.close)
+    summary, missed = evaluation.tables(slow)
+    row = next(each for each in summary.records if each["hidden"] == evaluation.BETWEEN)
+    assert (row["cases"], row["right"], row["worst_regret"]) == (2, 0.5, pytest.approx(2))
+    assert [each["pick"] for each in missed.records if each["hidden"] == evaluation.BETWEEN] == ["cupy"]
+
+
+def test_a_run_is_hidden_with_all_that_it_measured():
+    first, last = Run("2026-11-22T00:00:00Z"), Run("2026-11-23T00:00:00Z")
+
+    def measured(name, before, after):
+        times = {metric: {first: before, last: after} for metric in (Metric.RESIDENT, Metric.TRANSFER)}
+        return on_gpu(name, LARGE, after, transfer=after, origin=making.BOX, runs=times)
+
+    found = [
+        each
+        for each in evaluation.cases([measured("cupy", 1.0, 3.0), measured("numba", 2.0, 2.0)])
+        if each.hidden == evaluation.RUN and each.question.data == Data.DEVICE
+    ]
+    # Each of the two runs has the order that the other has not.
+    assert [(each.pick.technique, each.best.technique, each.regret) for each in found] == [
+        ("numba", "cupy", 2.0),
+        ("cupy", "numba", 1.5),
+    ]
+    assert all(each.within > 1.5 for each in found)  # as far as these runs are apart
+
+
+def test_one_size_that_is_left_gives_no_advice():
+    two = [each for each in straight() if each.size != MIDDLE]
+    found = list(evaluation.cases(two))
+    assert found and all(each.pick is None and each.regret == math.inf for each in found)
+    summary, missed = evaluation.tables(two)
+    assert not summary.rows and not missed.rows
+
+
+def test_runs_of_other_commits_count_where_nothing_else_differs():
+    def stored(day, commit, seconds, **changes):
+        origin = Origin("box", commit * 20, "existing", "2026-11-22", order=(day, day), **changes.pop("origin", {}))
+        run = {Metric.RESIDENT: {Run(f"2026-11-2{day}T00:00:00Z"): seconds}}
+        return on_gpu("cupy", seconds=seconds, origin=origin, runs=run, **changes)
+
+    newest = stored(3, "cc", 1.2)
+    alike, upgraded = stored(2, "bb", 1.1), stored(1, "aa", 1.0, versions="numpy 1.0")
+    old = stored(1, "aa", 1.0, origin={"stale": True})
+    for others, values in (([alike], [1.1, 1.2]), ([upgraded], [1.2]), ([old], [1.2]), ([alike, old], [1.1, 1.2])):
+        (found,) = repeats.together([newest], [*others, newest])
+        assert sorted(found.runs[Metric.RESIDENT].values()) == values
+        assert found.value(Metric.RESIDENT) == 1.2
+
+
+# ---- The command.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["multply", "-s", "7"], "Unknown workload 'multply'. Did you mean multiply?"),
+        (["multiply"], "Missing option '--size'"),
+        (["multiply", "-s", "0"], "'0' is not a valid size: expected a positive integer"),
+        (["multiply", "-s", "2**64"], "'2**64' is not a valid size"),
+        (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'device'"),
+        (["multiply", "-s", "7", "--machine", "m", "--measure"], "--measure measures this machine: omit --machine."),
+        (["multiply", "-s", "2**50"], "GB, and this machine has"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_says_what_to_do(arguments, message):
+    out, err = invoked("choose", *arguments, code=2)
+    assert message in " ".join(err.replace("│", " ").split())
+    assert out == ""
+
+
+def test_a_machine_that_is_not_stored(clone):
+    _, err = invoked("choose", "multiply", "-s", "7", "--machine", "m", code=2)
+    assert err.startswith("There are no results for machine 'm'. Nothing is stored yet.")
+    _, err = invoked("choose", "multiply", "-s", "7", code=2)
+    assert err.startswith("Nothing is stored of a machine ") and "--measure" in err
+
+
+def test_without_a_clone_there_is_still_a_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, err = invoked("choose", "multiply", "-s", "7", code=2)
+    assert "run this command inside a clone" in err and "--measure" in err
+
+
+def test_the_stored_machines_give_advice():
+    require_clone()
+    out, err = invoked("choose", "multiply", "-s", "5_000_000", "--machine", "nvidia-h200", "--data", "device")
+    assert err == "" and "multiply, 5,000,000, with the data on the device" in out
+    assert "Take " in out and "gpu-cookbook show multiply " in out and "pip install " in out
+    assert "Stored results of nvidia-h200" in out
+
+
+@pytest.fixture
+def undisturbed(monkeypatch):
+    """Two recipes are measured, and what else this machine does at the time raises no doubt."""
+    measure = compare.Comparison.measure
+
+    def sure(self, *arguments, **options):
+        outcome = measure(self, *arguments, **options)
+        outcome.results = [replace(each, doubts={}) for each in outcome.results]
+        return outcome
+
+    monkeypatch.setattr(compare.Comparison, "measure", sure)
+    monkeypatch.setattr(compare, "within_a_minute", lambda recipes, size: [*recipes][:2])
+
+
+@pytest.mark.slow
+def test_the_most_promising_are_measured_here(undisturbed):
+    out, err = invoked("choose", "increment", "-s", "3000", "--measure")
+    assert "increment, 3,000, from host arrays to a host result" in out and "Measured just now: " in out
+    assert "≈" not in out and "gpu-cookbook show increment " in out
+    assert "doubtful" not in err
+
+
+def test_what_could_not_be_measured_is_said_with_the_reason(undisturbed, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # where nothing is stored
+
+    def failed(self, *arguments, **options):
+        return compare.Outcome([making.without("numpy", 3_000, "failed", "crashed: SIGSEGV")])
+
+    monkeypatch.setattr(compare.Comparison, "measure", failed)
+    out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
+    assert "numpy was failed: crashed: SIGSEGV" in err and "Nothing was measured that could be advised." in err
+    doubtful = on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
+    monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
+    out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
+    assert "numpy is doubtful, and not counted: other programs kept 3.0 of 16 cores busy" in err and out == ""
+
+
+def test_what_takes_too_long_is_left_to_compare(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compare, "within_a_minute", lambda recipes, size: [])
+    _, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
+    assert err.startswith("That takes longer than a minute: gpu-cookbook compare multiply -s 3000 -t ")
