@@ -87,8 +87,8 @@ class Estimate:
 
     @property
     def recipe(self) -> Recipe:
-        """There is one: see Knowledge."""
-        (recipe,) = catalogue.choose([self.basis[0].workload], [self.technique])
+        recipe = catalogue.find(self.basis[0].workload, self.technique)
+        assert recipe  # see Knowledge
         return recipe
 
     @property

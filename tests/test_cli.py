@@ -35,7 +35,7 @@ def unprobed(*arguments, code=0):
 
 def test_help_names_every_command():
     out, _ = cookbook("--help")
-    for command in ("list", "doctor", "show", "check", "compare"):
+    for command in ("list", "doctor", "choose", "show", "check", "compare"):
         assert command in out
         assert "--help" in cookbook(command, "--help")[0]
 
