@@ -173,7 +173,7 @@ def _summary(every: Sequence[Case]) -> Table:
             "median_error": statistics.median(errors),
         }
         records.append(record)
-        numbers = (str(len(mine)), str(len(asked) - len(mine)), f"{near:.0%}", f"{right:.0%}")
+        numbers = (str(len(mine)), str(len(asked) - len(mine)), f"{100 * near:.0f} %", f"{100 * right:.0f} %")
         factors = (f"{record[name]:.2f}" for name in ("median_regret", "regret_95", "worst_regret", "median_error"))
         marks = ("", "", "", "right" if right >= GOAL else "bad")
         cells = [*(Entry(*pair) for pair in zip(numbers, marks, strict=True)), *map(Entry, factors)]
