@@ -500,7 +500,8 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     if takes_out(module.prepared):
         options["out"] = for_out(upload, np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
     replay = module.prepared(*arguments, **options)
-    module.prepared(*upload(*map(np.negative, inputs)))  # must not change what the first one does
+    others = [-2 * x for x in inputs]  # of another norm, too
+    module.prepared(*upload(*others))  # must not change what the first one does
     for calls in (1, 2, 3):
         result = replay()
         wait(result)
@@ -510,7 +511,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
         )
         if fault:
             return f"call {calls}: {fault}"
-    others = [np.negative(inputs[0]), *inputs[1:]]
+    others[1:] = inputs[1:]
     expected = Expected(workload, others)
 
     def call() -> Any:
