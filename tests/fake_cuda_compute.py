@@ -37,7 +37,7 @@ class TransformIterator:
         self.given, self.op, self.dtype = given, op, dtype
 
     def items(self, n):
-        found = self.op(self.given.items(n))
+        found = self.op(items(self.given, n))
         assert found.dtype == self.dtype
         return found
 
@@ -112,8 +112,9 @@ def install():
     compute.binary_transform, compute.unary_transform = binary_transform, unary_transform
     compute.make_reduce_into = make_reduce_into
     compute.OpKind = SimpleNamespace(MULTIPLIES=np.multiply, PLUS=np.add)
-    types.float64, types.int64 = np.float64, np.int64
+    types.float32, types.float64, types.int64 = np.float32, np.float64, np.int64
     cupy.empty, cupy.empty_like, cupy.zeros, cupy.full, cupy.nan = empty, np.empty_like, np.zeros, np.full, np.nan
+    cupy.sqrt = np.sqrt
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy = np.array
     cupy.cuda = SimpleNamespace(get_current_stream=lambda: STREAM)

@@ -248,6 +248,24 @@ def mean(plus, config, partial, blocks, n, result):
     doubles(result)[()] = plus + doubles(partial, blocks).sum() / np.float64(n)
 
 
+def add_squares_to_total(config, x, n, total):
+    assert config.grid * config.block >= n
+    doubles(total)[()] += np.square(floats(x, n), dtype=np.float64).sum()
+
+
+def add_squares(config, x, n, partial):
+    squares = np.square(floats(x, n))
+    floats(partial, config.grid)[:] = [squares[block :: config.grid].sum() for block in range(config.grid)]
+
+
+def root(config, total, norm):
+    floats(norm)[()] = np.sqrt(doubles(total))
+
+
+def root_of_sum(config, partial, blocks, norm):
+    floats(norm)[()] = np.sqrt(floats(partial, blocks).sum())
+
+
 def fill_normal(config, x, rows, columns, first_row, first_column, seed):
     row = np.arange(first_row, first_row + rows, dtype=np.uint64)[:, None]
     column = np.arange(first_column, first_column + columns, dtype=np.uint64)
@@ -279,6 +297,8 @@ KERNELS = {  # by name, and by the file in which it is
         "subset_mean_tuned.cu": partial(mean, 1),
         "random_subset_mean_tuned.cu": partial(mean, 11),
     },
+    "add_squares": {"norm.cu": add_squares_to_total, "norm_tuned.cu": add_squares},
+    "root": {"norm.cu": root, "norm_tuned.cu": root_of_sum},
     "fill_normal": {"fill_normal.cu": fill_normal},
     **{f"add_{n}": {LAUNCHES / "add_one.cu": add_one} for n in (1, 4, 16)},
 }

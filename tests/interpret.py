@@ -28,6 +28,7 @@ SIZES = {
     "increment": (0, 1, 2, 31, 32, 33, 257),
     "matmul": ((1, 1, 1), (16, 16, 16), (0, 5, 3), (5, 0, 3), (17, 40, 3), (70, 33, 35)),
     "subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (257, 1), (5, 131)),
+    "norm": (0, 1, 2, 31, 33, 257),
     "random_subset_mean": ((0, 0), (1, 1), (1, 2), (16, 17), (9, 151)),
 }
 plain_dot = interpreter.InterpreterBuilder.create_dot

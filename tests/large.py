@@ -39,6 +39,10 @@ def filled(x):
         x.fill(1)
         x[2, -1 - (x.shape[1] + 1) % 2] = 3  # the last element of the subset, behind 2**31 others
         return x
+    if recipe.workload == "norm":
+        x.fill(1)
+        x[-1] = 2**16  # behind 2**31 others; two thirds of the sum
+        return x
     values = np.arange(1, PERIOD + 1, dtype=np.float32)
     whole = x.size // PERIOD * PERIOD
     x[:whole].reshape(-1, PERIOD)[:] = values
@@ -52,6 +56,10 @@ def check(x, result):
         tolerance = workload.tolerance(expected, x)
         assert abs(result - expected) <= tolerance, f"{result!r} instead of {expected!r}"
         assert tolerance < 2 / x[::2, ::2].size, "the last element would not be missed"
+        return
+    if recipe.workload == "norm":
+        expected = np.sqrt(x.size - 1 + 2.0**32)
+        assert abs(result - expected) <= workload.tolerance(expected, x), f"{result!r} instead of {expected!r}"
         return
     assert result.shape == shape
     for start in range(0, x.size, PART):

@@ -32,6 +32,7 @@ def test_right_on_the_host(recipe):
         ("multiply", "num_items=a.size", "num_items=(a.size + 1) // 2", "elements are wrong"),
         ("subset_mean", "k // across * 2 * columns", "k // across * columns", "instead of"),
         ("subset_mean", "add_one, float64)", "add_one, int64)", "AssertionError"),
+        ("norm", 'num_items": x.size', 'num_items": (x.size + 1) // 2', "instead of"),
         ("random_subset_mean", "(x.shape[1], row, column, seed)", "(x.shape[1], 0, column, seed)", "chunks"),
     ],
 )

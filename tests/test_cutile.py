@@ -23,6 +23,7 @@ KERNELS = {
     "increment": ("kernel", "float32 1", 1024),
     "matmul": ("kernel", *("float32 2",) * 3, 64, 64, 32),
     "subset_mean": ("add_subset", "float64 2", "float64 1", 512),
+    "norm": ("add_squares", "float32 1", "float32 1", 1024),
     "random_subset_mean": ("add_subset", *("int64",) * 4, "float64 1", 512),
 }
 FACTORS = {"matmul_cutile_bf16": "bfloat16 2"}  # of recipes that take other arrays than their workload's
@@ -136,7 +137,7 @@ def on_host(monkeypatch):
     tile.tfloat32 = "tfloat32"
     tile.ScalarInt64 = tile.IndexedWithInt64 = None
     tile.Constant = {int: None}
-    for name in ("array", "empty", "empty_like", "may_share_memory", "nan"):
+    for name in ("array", "empty", "empty_like", "may_share_memory", "nan", "sqrt", "zeros"):
         setattr(cupy, name, getattr(np, name))
     cupy.asarray, cupy.asnumpy = lambda array, *, blocking: np.array(array, order="C"), np.array
     cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
@@ -147,7 +148,7 @@ def on_host(monkeypatch):
     return lambda workload, technique="cutile": Loader(catalogue.find(workload, technique)).execute()
 
 
-@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean"])
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", "norm"])
 def test_right_on_the_host(on_host, name):
     module, workload = on_host(name), catalogue.workload_module(name)
     for size in workload.EDGE_SIZES:

@@ -23,8 +23,8 @@ FREE = min((free for _, free in machine.device_memory()), default=0)
 @pytest.mark.parametrize(
     "recipe",
     recipes(
-        lambda r: r.workload in ("multiply", "increment", "subset_mean"),
-        # Its multiply and increment refuse such arrays, which tests/test_warp.py looks at.
+        lambda r: r.workload in ("multiply", "increment", "subset_mean", "norm"),
+        # Its multiply, increment and norm refuse such arrays, which tests/test_warp.py looks at.
         lambda r: r.framework != "Warp" or r.workload == "subset_mean",
         lambda r: r.runs_on in ("NVIDIA GPU", "NVIDIA GPU or CPU", "OpenCL device") and "dask" not in r.technique,
     ),

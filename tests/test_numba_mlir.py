@@ -23,6 +23,7 @@ KERNELS = {
         "add_subset": ("float64 2", "int64", "int64", "float64 1"),
         "mean_of_sums": ("float64 1", "int64", "float64 1"),
     },
+    "norm": {"add_squares": ("float32 1",) * 2, "root": ("float32 1",) * 2},
     "random_subset_mean": {
         "add_subset": ("float64 2", "int64", "int64", "float64 1"),
         "mean_of_sums": ("float64 1", "int64", "float64 1"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.recipes import increment, matmul, multiply, subset_mean
+from gpu_cookbook.recipes import increment, matmul, multiply, norm, subset_mean
 from gpu_cookbook.run import precision
 from gpu_cookbook.run.check import Expected
 
@@ -142,6 +142,35 @@ def test_means_near_zero_may_be_off_by_what_their_terms_are_rounded():
     expected = Expected(subset_mean, (x,))
     assert expected.disagreement(np.float64(np.cumsum(values)[-1] / values.size)) is None
     assert expected.disagreement(np.float64(values.astype(np.float32).sum(dtype=float) / values.size))
+
+
+@pytest.mark.parametrize("size", [257, 100_003, 2**20])
+def test_a_norm_of_many_float32_sums_is_accepted_and_that_of_one_is_not(size):
+    for seed in range(3):
+        (x,) = norm.inputs(size, seed)
+        expected, squares = Expected(norm, (x,)), x * x
+        of_threads = one_by_one(squares[: size // 256 * 256].reshape(-1, 256))  # 256 sums, one by one each
+        in_threads = in_pairs(np.append(of_threads, squares[size // 256 * 256 :]))
+        for total in (squares.sum(dtype=float), squares.sum(), in_pairs(squares), in_threads):
+            assert expected.disagreement(np.float32(np.sqrt(total))) is None
+        if size > 100_000:
+            assert expected.disagreement(np.sqrt(one_by_one(squares)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 255])
+@pytest.mark.parametrize("bits", [11, 8])
+def test_a_norm_of_rounded_numbers_is_rejected(bits, size):
+    (x,) = norm.inputs(size)
+    assert Expected(norm, (x,)).disagreement(np.linalg.norm(rounded(x, bits)))
+
+
+def test_a_norm_whose_squares_do_not_fit_is_infinity_or_the_norm():
+    x = np.full(100, 1e30, np.float32)
+    expected = Expected(norm, (x,))
+    assert [expected.disagreement(np.float32(each)) is None for each in (1e31, np.inf, np.nan)] == [True, True, False]
+    x[3] = np.inf
+    expected = Expected(norm, (x,))
+    assert [expected.disagreement(np.float32(each)) is None for each in (1e31, np.inf, np.nan)] == [False, True, False]
 
 
 # ---- The error as a metric.

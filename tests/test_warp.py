@@ -51,6 +51,9 @@ def test_there_is_a_recipe_of_each_workload():
         ("subset_mean", (2**31, 1)),
         ("subset_mean", (1, 2**27)),
         ("subset_mean", (3, 2**31 // 3 + 101)),
+        ("norm", (2**31,)),
+        ("norm", ()),
+        ("norm", (1, 2, 3, 1, 1)),
     ],
 )
 def test_what_warp_cannot_count_is_refused_before_it_is_copied(workload, shape):
@@ -88,14 +91,14 @@ def of_another_library(x):
 
 
 @needs_warp
-@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", *TUNED])
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", "norm", *TUNED])
 @pytest.mark.parametrize("shape", [(6, 4), (1, 4), (4, 1), (1, 1), (0, 1), (1, 0)])
 def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(name, shape):
     module, upload, function, wait, download = loaded(name)
     workload = name.removesuffix(" tuned")
     x = np.arange(math.prod(shape), dtype=np.float64 if workload == "subset_mean" else np.float32).reshape(shape)
     hosts = {"multiply": (x, x), "matmul": (x, x.T)}.get(workload, (x,))
-    expected = np.asarray(catalogue.workload_module(workload).reference(*hosts))
+    expected = np.asarray(catalogue.workload_module(workload).reference(*hosts)).astype(x.dtype)
     result = function(*map(of_another_library, upload(*hosts)))
     wait(result)
     np.testing.assert_array_equal(download(result), expected)
@@ -109,7 +112,7 @@ def test_c_contiguous_arrays_are_taken_whatever_their_strides_say(name, shape):
 
 
 @needs_warp
-@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", *TUNED])
+@pytest.mark.parametrize("name", ["multiply", "increment", "matmul", "subset_mean", "norm", *TUNED])
 @pytest.mark.parametrize(
     "layout", [lambda x: x[::2], lambda x: x[:, :3], lambda x: x[:, ::2], lambda x: x.transpose([1, 0])]
 )
