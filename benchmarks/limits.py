@@ -55,6 +55,7 @@ LADDERS = (  # (workload, size, metric, techniques)
     ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
     ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
     ("matmul", 200, "transfer", ("torch", "torch_transfer_tuned")),
+    ("norm", LARGE, "device", ("cupy_raw_atomics", "cupy_raw", "cupy_raw_shuffles", "cupy_tuned")),
     ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
     ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),
@@ -305,11 +306,13 @@ def rows(known):
 
     yield from over_the_bus(results)
     if bandwidth := alone(read_bandwidth):
-        read = catalogue.workload_module("subset_mean").bytes_moved(40_000) / bandwidth
-        limit = f"{seconds(read)}: 6.4 GB read at {bandwidth / 1e9:,.0f} GB/s"
-        for name in FRAMEWORKS:
-            if took := results.get("subset_mean", f"{name}_tuned", 40_000, "resident"):
-                yield "subset_mean 40,000²", f"{name}_tuned", seconds(took), limit, read / took, 0.9, "share"
+        for workload, size, what in (("subset_mean", 40_000, "40,000²"), ("norm", LARGE, "2**28")):
+            moved = catalogue.workload_module(workload).bytes_moved(size)
+            read = moved / bandwidth
+            limit = f"{seconds(read)}: {moved / 1e9:.1f} GB read at {bandwidth / 1e9:,.0f} GB/s"
+            for name in FRAMEWORKS:
+                if took := results.get(workload, f"{name}_tuned", size, "resident"):
+                    yield f"{workload} {what}", f"{name}_tuned", seconds(took), limit, read / took, 0.9, "share"
     for name in FRAMEWORKS:
         if took := results.get("random_subset_mean", f"{name}_tuned", 100_000, "resident"):
             goal = 0.020 if name == "pyopencl" else 0.013
