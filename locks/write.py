@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from gpu_cookbook import machine
@@ -40,7 +41,7 @@ def measured(extra: str) -> tuple[str, dict[str, str]]:
     newest_last = sorted(found, key=lambda each: each.origin.order)
     versions = dict(pair.split() for each in newest_last for pair in each.versions.split(", "))
     python = ".".join(versions.pop("Python", OLDEST).split(".")[:2])
-    return python, {name: Version(version).public for name, version in versions.items()}
+    return python, {canonicalize_name(name): Version(version).public for name, version in versions.items()}
 
 
 def compiled(*arguments: str, lines: str, **options: Any) -> subprocess.CompletedProcess:
