@@ -493,7 +493,7 @@ def _ends(shown: Sequence[Result]) -> Iterator[Finding]:
         yield note("doubts", f"? {text}", advice)
     if noisy:
         yield note("noise", f"{len(noisy)} of {len(known)} times are noisy (~): {_some(noisy)}", advice)
-    unquiet = len(doubtful) + len(noisy)
+    unquiet = sum(bool(each.noisy(metric) or each.doubt(metric)) for each, metric in known)
     if unquiet > UNQUIET * len(known) and len(known) >= FEW:
         yield error(
             "noise",
