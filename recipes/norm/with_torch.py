@@ -6,7 +6,7 @@ Install: pip install torch numpy
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.empty.html
 
-On a CPU, this function adds so many squares to one float32 that the norm of 2**28 elements is 4 % too small:
+On a CPU, this function adds all squares to a few float32, and the norm of 2**28 elements is 4 % too small:
 with_torch_cpu.py takes blocks.
 """
 

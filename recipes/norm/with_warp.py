@@ -24,10 +24,13 @@ THREADS = 256  # per block; on a CPU Warp has one
 @wp.kernel(enable_backward=False)
 def add_squares(x: wp.array[wp.float32], sums: wp.array[wp.float64]):
     block, thread = wp.tid()
+    # Each block adds up a part of its own. Counted from the part's first element, no index wraps at 2**31.
+    size, rest = x.shape[0] // sums.shape[0], x.shape[0] % sums.shape[0]
+    first = block * size + wp.min(block, rest)
     total = wp.float64(0.0)
-    step = sums.shape[0] * wp.block_dim()
-    for i in range(block * wp.block_dim() + thread, x.shape[0], step):
-        total += wp.float64(x[i]) * wp.float64(x[i])
+    for i in range(thread, wp.where(block < rest, size + 1, size), wp.block_dim()):
+        value = wp.float64(x[first + i])
+        total += value * value
     wp.tile_store(sums, wp.tile_sum(wp.tile(total)), offset=block)  # no atomics: the same answer every time
 
 
