@@ -577,9 +577,14 @@ def tables(
     complaints: list[str] = []
     try:
         stored = store.Store()
-        results, complaints = stored.load()
-        results = [each for each in results if not workloads or each.workload in workloads]
+        every, complaints = stored.load()
+        results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
+        if every and not results:
+            what = " ".join([*workloads, *(f"-t {technique}" for technique in techniques or ())])
+            raise store.StoreError(
+                f"No results of these are stored yet. To store some: gpu-cookbook compare {what} --save"
+            )
         shown, pairs = store.select(results, machines, commits, environments)
     except store.StoreError as error:
         fail("\n".join([*complaints, str(error)]))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from cloning import require_clone
-from conftest import HANG, UNPROBED, git
+from conftest import HANG, UNPROBED, git, invoked
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Status, Timing
@@ -85,6 +85,14 @@ def test_what_is_stored_is_loaded(clone):
     failed, skipped = found["multiply", "numpy", 1_000_000], found["multiply", "cupy", 40_000]
     assert (failed.status, failed.reason) == ("failed", "1 of 1 elements are wrong")
     assert (skipped.status, skipped.reason) == ("skipped", "no GPU")
+
+
+def test_tables_of_what_nobody_has_measured_say_how_to(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    for asked in (["norm"], ["norm", "--machine", "m"], ["norm", "-t", "cupy"]):
+        said = invoked("tables", *asked, code=2)[1]
+        compare = " ".join(word for word in asked if word not in ("--machine", "m"))
+        assert f"No results of these are stored yet. To store some: gpu-cookbook compare {compare} --save" in said
 
 
 def test_what_the_device_could_do_is_stored_and_judged_by(clone):
