@@ -13,7 +13,7 @@ float group_sum(float sum, __local float *sums)
         if (i < half_way)
             sums[i] += sums[i + half_way];
     }
-    return sums[0];
+    return i == 0 ? sums[0] : 0;
 }
 
 // partial[group] = the group's share of the sum of squares: each work-item takes four neighbours at once, 16 bytes, and

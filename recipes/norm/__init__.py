@@ -38,12 +38,13 @@ def reference(x):
 
 
 def tolerance(expected, x):
-    """16 roundings to float32, 2**-20 of the norm, at every size.
+    """16 roundings to float32, 2**-20 of the norm.
 
     Roundings of these inputs are as often up as down. The square root halves the relative error of the sum, and
     rounding squares leaves at most half a rounding of it. A sum of k squares one by one in float32 is off by 0.25 √k
-    roundings (its standard deviation; see subset_mean), and threads with up to 4,000 squares each are so by up to 16,
-    half of which is left; many of them cancel each other's errors, and adding up blocks or pairs leaves less than one.
+    roundings (its standard deviation; see subset_mean), and threads with up to 4,000 squares each, as 2**30 elements
+    leave to 2**18 threads, are so by up to 16, half of which is left. So many threads cancel each other's errors, at
+    larger sizes too, and adding up blocks or pairs leaves less than one.
     One sum for all of them is off by hundreds at 100,003 elements, and stops growing at 2**24: nothing that is so added
     is a norm. Squares below 2**-126, of which there are at most n, may be lost: √n × 2**-63 of the norm.
     """

@@ -20,7 +20,8 @@ add_squares, root = module.get_function("add_squares"), module.get_function("roo
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def norm(x):

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import cuda
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block
 
 
@@ -27,7 +27,7 @@ def sum_of_block(x):  # over its threads; only thread 0 gets it
         if thread < half:
             sums[thread] += sums[thread + half]
         half //= 2
-    return sums[0]
+    return sums[0] if thread == 0 else np.float32(0)
 
 
 @cuda.jit

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numba_cuda_mlir import cuda
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block
 
 
@@ -31,13 +31,13 @@ def sum_of_block(x):  # over its threads; only thread 0 gets it
         if thread < half:
             sums[thread] += sums[thread + half]
         half //= 2
-    return sums[0]
+    return sums[0] if thread == 0 else np.float32(0)
 
 
 @cuda.jit
 def add_squares(x, partial):
     total = np.float32(0)  # numba-cuda-mlir would add to a plain 0 in float64
-    # cuda.gridsize(1) has 32 bits
+    # i needs 64 bits, which cuda.grid(1) and cuda.gridsize(1) do not have here
     for i in range(cuda.blockIdx.x * THREADS + cuda.threadIdx.x, x.size, cuda.gridDim.x * THREADS):
         total += x[i] * x[i]
     total = sum_of_block(total)

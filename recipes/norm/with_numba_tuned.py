@@ -28,7 +28,7 @@ def sum_of_block(x):  # over its threads; only thread 0 gets it
         if thread < half:
             sums[thread] += sums[thread + half]
         half //= 2
-    return sums[0]
+    return sums[0] if thread == 0 else np.float32(0)
 
 
 @cuda.jit

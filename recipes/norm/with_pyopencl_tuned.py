@@ -17,7 +17,7 @@ import pyopencl.array
 import pyopencl.tools
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "norm_tuned.cl").read_text()
-GROUPS, GROUP = 1024, 256  # at most this many work-groups, which fill any GPU; work-items per group as in the kernel
+GROUPS, GROUP = 1024, 256  # at most this many work-groups; work-items per group as in the kernel
 
 devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])  # a GPU where there is one

@@ -42,9 +42,9 @@ def norm(x):
     if not x.is_contiguous():
         raise ValueError("norm takes a C-contiguous array, as upload() makes it")
     if x.numel() == 0:  # a grid of no programs is an error
-        return torch.zeros((), device=x.device)
+        return torch.zeros((), dtype=torch.float32, device=x.device)
     programs = min(PROGRAMS, triton.cdiv(x.numel(), BLOCK))
-    sums = torch.empty(programs, device=x.device)
+    sums = torch.empty(programs, dtype=torch.float32, device=x.device)
     add_squares[(programs,)](x, x.numel(), sums, BLOCK)
     return sums.sum().sqrt()
 

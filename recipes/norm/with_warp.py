@@ -16,7 +16,7 @@ import math
 import numpy as np
 import warp as wp
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block; on a CPU Warp has one
 
 

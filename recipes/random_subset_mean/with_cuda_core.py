@@ -18,7 +18,7 @@ from cuda.core.utils import StridedMemoryView
 
 SAMPLES = (Path(__file__).parents[2] / "kernels" / "fill_normal.cu").read_text()
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cu").read_text()
-BLOCKS, THREADS = 1024, 256  # this many blocks fill any GPU; threads per block as in the kernel
+BLOCKS, THREADS = 1024, 256  # blocks; threads per block as in the kernel
 
 device = Device()
 device.set_current()

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numba_cuda_mlir import cuda
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block
 
 # With a plain integer, Numba would make a float64 of a uint64.

@@ -16,7 +16,7 @@ from pycuda.curandom import XORWOWRandomNumberGenerator
 from pycuda.tools import DeviceMemoryPool
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cu").read_text()
-BLOCKS, THREADS = 1024, 256  # this many blocks fill any GPU; threads per block as in the kernel
+BLOCKS, THREADS = 1024, 256  # blocks; threads per block as in the kernel
 
 module = SourceModule(KERNEL, no_extern_c=True)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")

@@ -18,7 +18,7 @@ where WARP_CACHE_PATH says.
 import numpy as np
 import warp as wp
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block; on a CPU Warp has one
 
 

@@ -17,7 +17,7 @@ from cuda.core import Buffer, Device, LaunchConfig, LegacyPinnedMemoryResource, 
 from cuda.core.utils import StridedMemoryView
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cu").read_text()
-BLOCKS, THREADS = 1024, 256  # at most this many blocks, which fill any GPU; threads per block as in the kernel
+BLOCKS, THREADS = 1024, 256  # at most this many blocks; threads per block as in the kernel
 
 device = Device()
 device.set_current()

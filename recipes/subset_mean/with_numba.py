@@ -10,7 +10,7 @@ Follows: https://nvidia.github.io/numba-cuda/user/memory.html#pinned-memory
 import numpy as np
 from numba import cuda
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block
 
 

@@ -14,7 +14,7 @@ recommends the arrays of CuPy or PyTorch.
 import numpy as np
 from numba_cuda_mlir import cuda
 
-BLOCKS = 1024  # at most: enough to fill any GPU
+BLOCKS = 1024  # at most
 THREADS = 256  # per block
 
 

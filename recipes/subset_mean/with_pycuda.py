@@ -16,7 +16,7 @@ from pycuda.compiler import SourceModule
 from pycuda.tools import DeviceMemoryPool
 
 KERNEL = (Path(__file__).parents[2] / "kernels" / "subset_mean.cu").read_text()
-BLOCKS, THREADS = 1024, 256  # at most this many blocks, which fill any GPU; threads per block as in the kernel
+BLOCKS, THREADS = 1024, 256  # at most this many blocks; threads per block as in the kernel
 
 module = SourceModule(KERNEL, no_extern_c=True)
 add_subset, mean = module.get_function("add_subset"), module.get_function("mean")
