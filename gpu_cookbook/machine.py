@@ -123,7 +123,7 @@ def gpus() -> tuple[Gpu, ...]:
 
 def is_gpu(device: str | None) -> bool:
     """Whether this name stands for one or several of the NVIDIA GPUs here."""
-    return device is not None and any(gpu.name in device for gpu in gpus())
+    return device is not None and any(device == gpu.name or device.endswith(f" × {gpu.name}") for gpu in gpus())
 
 
 def device_memory() -> list[tuple[int, int]]:
