@@ -216,7 +216,7 @@ def test_examples_of_the_api():
     assert tried > 5 and not failed
 
 
-LATER = re.compile(r"#.*(takes minutes|needs a GPU)")
+LATER = re.compile(r"#.*(takes minutes|takes a minute|needs a GPU)")
 FIRST_SIZE = """
 from gpu_cookbook import catalogue
 every = catalogue.default_sizes
