@@ -225,10 +225,9 @@ class Knowledge:
                 yield known
 
     def estimates(self, question: Question) -> list[Estimate]:
-        """Of each recipe, the fastest first. If any was measured at this size, then only those that were."""
+        """Of each recipe, the fastest first."""
         found = [each for mine in self._mine(question) if (each := self._estimate(mine, question))]
-        measured = [each for each in found if each.measured]
-        return sorted(measured or found, key=lambda each: each.seconds)
+        return sorted(found, key=lambda each: each.seconds)
 
     def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
         """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
@@ -291,22 +290,24 @@ def _least(result: Result, question: Question) -> float:
 # ---- The advice.
 
 
-def advise(question: Question, known: Knowledge, useless: Container[str] = ()) -> Advice:
+def advise(question: Question, known: Knowledge, useless: Container[str] = (), here: bool = True) -> Advice:
     """What to take. ``useless``: techniques that are no advice, for instance because they need what a machine does not
-    have. NoAdvice if too little is known."""
+    have. ``here``: it is for this machine, not for a stored one. NoAdvice if too little is known."""
     every = [each for each in known.estimates(question) if each.technique not in useless]
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
     picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
     if not picks:
-        raise NoAdvice(_missing(question, known))
+        raise NoAdvice(_missing(question, known, here))
     first = min((pick.first for pick in picks.values()), key=lambda each: each.seconds)
-    here = picks.get("idiomatic", picks.get("tuned"))
+    plainest = picks.get("idiomatic", picks.get("tuned"))
     return Advice(
         question,
         picks,
         numpy=next((each for each in plain if each.technique == "numpy"), None),
-        elsewhere=next((each for each in lanes["idiomatic"] if here and each.on_gpu != here.first.on_gpu), None),
+        elsewhere=next(
+            (each for each in lanes["idiomatic"] if plainest and each.on_gpu != plainest.first.on_gpu), None
+        ),
         doubtful=[
             each
             for each in known.of_size(question)
@@ -317,25 +318,30 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = ()) -
     )
 
 
-def _missing(question: Question, known: Knowledge) -> str:
+def _missing(question: Question, known: Knowledge, here: bool) -> str:
     workload = catalogue.workload_module(question.workload)
     sizes = ", ".join(map(workload.label, known.sizes(question)))
     why = f"only {sizes} is known, and an estimate takes two sizes" if sizes else "no time of it is known"
-    where = f" with the data on the {question.data}" if question.has_arrays else ""
-    return f"{question.workload}, {question.label}{where}: {why}. To measure it on the machine itself: --measure."
+    where = f", with the data on the {question.data}" if question.has_arrays else ""
+    command = f"gpu-cookbook choose {question.workload} -s {question.size} --data {question.data} --measure"
+    how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"
+    return f"{question.workload}, {question.label}{where}: {why}. {how}"
 
 
 def _pick(estimates: Sequence[Estimate], known: Knowledge) -> Pick:
-    """Of one lane. Those that were measured tie as they do in the tables; otherwise, those whose order another run may
-    turn round."""
-    if estimates[0].measured:
-        # As if all were of one commit: ranks() leaves a lane alone in which only some results are stale.
-        rivals = [replace(_asked(each), origin=None) for each in estimates]
-        first = ranks(rivals, Metric.RESIDENT)
-        leading = [each for each in estimates if each.technique in first]
-    else:
-        best = estimates[0]
-        leading = [each for each in estimates if each.seconds <= best.seconds * known.tolerance(best, each)]
+    """Of one lane. Two that were measured tie as they do in the tables; if one of them is estimated, they do where
+    another run may turn their order round."""
+    best = estimates[0]
+    # As if all were of one commit: ranks() leaves a lane alone in which only some results are stale.
+    rivals = [replace(_asked(each), origin=None) for each in estimates if each.measured]
+    ranked = ranks(rivals, Metric.RESIDENT)
+
+    def leads(other: Estimate) -> bool:
+        if best.measured and other.measured:
+            return other.technique in ranked
+        return other.seconds <= best.seconds * known.tolerance(best, other)
+
+    leading = [each for each in estimates if leads(each)]
     rest = [each for each in estimates if each not in leading]
     return Pick(leading[0], tuple(leading[1:]), rest[0] if rest else None)
 
@@ -354,13 +360,13 @@ def _asked(estimate: Estimate) -> Result:
 # ---- This machine.
 
 
-def alike(results: Iterable[Result]) -> str:
+def alike(results: Iterable[Result], workload: str) -> str:
     """The name of the stored machine that is most like this one: with the same GPU or, if this one has none, without
     one. NoAdvice if there is none."""
-    machines = by_likeness(results)
+    machines = by_likeness(results, workload)
     if machines and _same_device(machines[0]):
         return machines[0][0].stored.machine
-    kind = f"with an {machine.gpus()[0].name}" if machine.gpus() else "without a GPU"
+    kind = f"with this GPU ({machine.gpus()[0].name})" if machine.gpus() else "without a GPU"
     names = ", ".join(sorted(mine[0].stored.machine for mine in machines))
     others = f" To ask for another machine: --machine, with one of {names}." if names else ""
     raise NoAdvice(
@@ -369,11 +375,15 @@ def alike(results: Iterable[Result]) -> str:
     )
 
 
-def by_likeness(results: Iterable[Result]) -> list[list[Result]]:
-    """The results of each machine, those of the one that is most like this one first: of the same device, then with the
-    same processor, then with the most results."""
-    machines = grouped(results, lambda each: each.stored.machine)
-    return sorted(machines, key=lambda mine: (_same_device(mine), of_this_processor(mine), len(mine)), reverse=True)
+def by_likeness(results: Iterable[Result], workload: str) -> list[list[Result]]:
+    """The results of each machine, those of the one that is most like this one first: of the same device, then with
+    results of this workload, then with the same processor, then with the most results."""
+
+    def likeness(mine: list[Result]) -> tuple[bool, bool, bool, int]:
+        there = any(each.ok and each.workload == workload for each in mine)
+        return _same_device(mine), there, of_this_processor(mine), len(mine)
+
+    return sorted(grouped(results, lambda each: each.stored.machine), key=likeness, reverse=True)
 
 
 def _same_device(results: Iterable[Result]) -> bool:

@@ -473,8 +473,8 @@ def choose_recipe(
             outcome = measured_for(question, useless)
             known = choosing.Knowledge(outcome.results)
         else:
-            known, complaints = stored_for(machine_name)
-        found = choosing.advise(question, known, useless)
+            known, complaints = stored_for(workload, machine_name)
+        found = choosing.advise(question, known, useless, here=machine_name is None)
     except choosing.NoAdvice as error:
         fail(str(error))
     out = console()
@@ -484,13 +484,13 @@ def choose_recipe(
         raise typer.Exit(130)
 
 
-def stored_for(machine_name: str | None) -> tuple[choosing.Knowledge, list[str]]:
+def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowledge, list[str]]:
     """What is stored of a machine, or of the one that is most like this one; and what cannot be used."""
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     try:
         results, complaints = store.Store().load()
-        name = machine_name or choosing.alike(results)
+        name = machine_name or choosing.alike(results, workload)
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
         fail(str(error) if machine_name else f"{error} To do without stored results: --measure")
@@ -506,7 +506,7 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
     with contextlib.suppress(store.StoreError):  # without a clone, nothing says which recipes are promising
         results, _ = store.Store().load()
         stored, _ = store.select(results)
-    others = [choosing.Knowledge(mine) for mine in choosing.by_likeness(stored)]
+    others = [choosing.Knowledge(mine) for mine in choosing.by_likeness(stored, question.workload)]
     candidates = choosing.candidates(question, others, useless)
     few = comparing.within_a_minute(candidates, question.size)
     if len(few) < 2:
@@ -516,6 +516,11 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
             if len(candidates) > 1
             else "Nothing to choose from runs here: 'gpu-cookbook list' says what is missing."
         )
+    ranked = [*candidates]
+    skipped = [each for each in ranked[: ranked.index(few[-1])] if each not in few]
+    if skipped:
+        told = [f"{each.technique} (about {candidates[each]:.2g} s a call)" for each in skipped]
+        say(f"Not measured, as they take longer than what the others leave of a minute: {', '.join(told)}.")
     require_folder()
     warn_of_others()
     outcome = measured(comparing.Comparison(few, {question.workload: [question.size]}))

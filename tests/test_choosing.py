@@ -162,6 +162,10 @@ def test_one_size_is_no_estimate():
         advised(on_gpu("cupy"), size=2 * LARGE)
     with pytest.raises(NoAdvice, match=r"no time of it is known.*--measure"):
         advised(on_cpu("numpy"))
+    with pytest.raises(
+        NoAdvice, match=r"multiply, 7, with .* on that machine: gpu-cookbook choose multiply -s 7 --data"
+    ):
+        choosing.advise(asked(7), Knowledge([]), here=False)
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.REFUSED, Status.SKIPPED])
@@ -174,9 +178,40 @@ def test_what_went_wrong_at_a_size_is_not_advised_beyond_it(status):
     assert Knowledge(results).estimates(asked(MIDDLE // 2))[0].technique == "cupy"
 
 
-def test_what_was_measured_goes_before_what_is_estimated():
-    hurried = [on_gpu("numba", SMALL, 1e-9), on_gpu("numba", MIDDLE, 2e-9)]
-    assert names(advised(on_gpu("cupy"), *hurried).plain) == ["cupy"]
+def test_one_recipe_that_was_measured_hides_no_others():
+    results = [
+        on_gpu("numba", 5_000_000, 38e-6),
+        *(on_gpu("cupy", size, 10e-6 + 3.6e-12 * size, device=1e-6 + 3.6e-12 * size) for size in (MIDDLE, LARGE)),
+        *(on_gpu("triton", size, 1e-3 + 1e-9 * size) for size in (SMALL, LARGE)),
+    ]
+    found = advised(*results, size=5_000_000)
+    pick = found.plain
+    assert (pick.first.technique, pick.first.measured) == ("cupy", False)
+    assert (pick.runner_up.technique, pick.runner_up.measured) == ("numba", True)
+    text = printed(found, *results)
+    assert "Take cupy, CuPy on the GPU: ≈28 µs." in text and "≈ is estimated from 1,000,000 and 268,435,456:" in text
+
+
+def test_the_sign_of_an_estimate_is_explained_wherever_it_stands():
+    results = [on_gpu("numba", MIDDLE, 2e-3), *(on_gpu("cupy", size, 2e-8 * size) for size in (SMALL, LARGE))]
+    text = printed(advised(*results, size=MIDDLE), *results)
+    assert "Take numba, Numba on the GPU: 2.00 ms." in text and "The runner-up, cupy, takes 10 times as long" in text
+    assert "≈ is estimated from 40,000 and 268,435,456:" in text
+
+
+def test_estimates_from_different_sizes_are_not_said_to_be_from_the_same():
+    results = [on_gpu("cupy", size, 1e-9 * size) for size in (SMALL, LARGE)]
+    results += [on_gpu("numba", size, 3e-9 * size) for size in (MIDDLE, LARGE)]
+    text = printed(advised(*results, size=500_000), *results)
+    assert "≈ is estimated from each recipe's own two nearest sizes: a fixed cost" in text
+    assert "Some of that is an extrapolation" in text
+
+
+def test_what_was_measured_ties_with_an_estimate_that_is_as_short():
+    estimated = [on_gpu("cupy", size, 1e-9 * size) for size in (SMALL, LARGE)]
+    for factor, tied in ((1.04, ["cupy", "numba"]), (0.97, ["numba", "cupy"]), (1.1, ["cupy"])):
+        found = advised(*estimated, on_gpu("numba", MIDDLE, factor * 1e-9 * MIDDLE), size=MIDDLE)
+        assert names(found.plain) == tied
 
 
 # ---- Lanes, ties, doubts.
@@ -187,7 +222,7 @@ def test_lanes_are_not_ranked_together():
     assert (names(found.plain), names(found.tuned)) == (["cupy"], ["cupy_tuned"])
     text = printed(found, on_gpu("cupy"))
     assert "Take cupy, CuPy on the GPU: 2.00 s." in text
-    assert "Tuned for speed, cupy_tuned takes 1.00 s, 0.500 times as long." in text
+    assert "Tuned for speed, cupy_tuned takes 1.00 s: it is 2.00 times as fast." in text
     assert "gpu-cookbook show multiply cupy_tuned" in text
 
 
@@ -244,7 +279,7 @@ def test_doubtful_times_never_decide():
     doubtful = on_gpu("cupy", seconds=0.1, **DOUBTFUL)
     found = advised(doubtful, on_gpu("numba", seconds=1.0), on_gpu("triton", seconds=2.0))
     assert names(found.plain) == ["numba"]
-    assert "Not counted, as their times are doubtful: cupy." in printed(found, doubtful)
+    assert "Not counted, as their times are doubtful: cupy." in printed(found, doubtful, on_gpu("numba"))
     slow = on_gpu("cupy", seconds=9.0, **DOUBTFUL)
     assert advised(slow, on_gpu("numba", seconds=1.0)).doubtful == []  # it would not be taken anyway
     sizes = [on_gpu("cupy", size, 1e-9 * size, **DOUBTFUL) for size in (SMALL, LARGE)]
@@ -298,7 +333,13 @@ def test_the_reason_is_in_numbers():
 
 def test_how_near_a_copy_it_comes():
     result = on_gpu("cupy", seconds=12 * LARGE / 4e12 * 2)
-    assert "moves 50 % of the bytes that it moves in a copy" in printed(advised(result), result)
+    told = "cupy moves 50 % of the bytes that a copy on the same device moves in that time."
+    assert told in printed(advised(result), result)
+
+
+@pytest.mark.parametrize(("value", "text"), [(1_234_567, "1,200,000"), (129, "130"), (5.55, "5.5"), (0.0561, "0.056")])
+def test_two_digits_of_any_number(value, text):
+    assert shown._rough(value) == text
 
 
 def test_an_estimate_has_two_digits_and_says_what_it_is():
@@ -309,6 +350,14 @@ def test_an_estimate_has_two_digits_and_says_what_it_is():
     assert "To measure it here: --measure." in between
     beyond = printed(advised(*results, size=2 * LARGE), *results)
     assert "That is an extrapolation" in beyond and "--measure" not in beyond
+
+
+def test_whether_a_stored_machine_has_the_memory_is_not_known_beyond_its_sizes():
+    results = [on_gpu("cupy", size, size * 1e-9) for size in (SMALL, LARGE)]
+    caution = "This takes 13,194.1 GB. Whether that fits into the memory of that machine is not known."
+    for size, here, told in ((2**40, False, True), (2**40, True, False), (LARGE, False, False)):
+        text = printed(advised(*results, size=size), *results, here=here)
+        assert (caution in text) == ("Whether that fits" in text) == told
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -353,18 +402,34 @@ STORED = [
 @pytest.mark.parametrize(("gpus", "name"), [(["NVIDIA H200"], "h200"), (["NVIDIA H100"], "h100"), ([], "server")])
 def test_the_machine_that_is_most_like_this_one(here, gpus, name):
     here(*gpus)
-    assert choosing.alike(STORED) == name
+    assert choosing.alike(STORED, "multiply") == name
+
+
+def test_a_machine_on_which_the_workload_was_measured_goes_first(here):
+    here("NVIDIA H200")
+    norm = [replace(each, workload="norm") for each in at("small", on_gpu("cupy"))]
+    assert choosing.alike([*STORED, *norm], "norm") == "small"
+    assert choosing.alike([*STORED, *norm], "multiply") == "h200"
+
+
+def test_a_name_that_contains_that_of_another_gpu_is_another_gpu(here):
+    here("NVIDIA L4")
+    assert machine.is_gpu("NVIDIA L4") and machine.is_gpu("4 × NVIDIA L4")
+    assert not machine.is_gpu("NVIDIA L40S") and not machine.is_gpu("2 × NVIDIA L40S") and not machine.is_gpu(None)
+    with pytest.raises(NoAdvice, match=r"with this GPU \(NVIDIA L4\)"):
+        choosing.alike(at("l40s", on_gpu("cupy", name="NVIDIA L40S")), "multiply")
 
 
 def test_without_a_machine_like_this_one_there_is_still_a_way(here):
     here("NVIDIA RTX 4090")
     with pytest.raises(
-        NoAdvice, match=r"a machine with an NVIDIA RTX 4090.*--measure.*one of h100, h200, laptop, server"
+        NoAdvice,
+        match=r"a machine with this GPU \(NVIDIA RTX 4090\).*--measure.*one of h100, h200, laptop, server",
     ):
-        choosing.alike(STORED)
+        choosing.alike(STORED, "multiply")
     here()
     with pytest.raises(NoAdvice, match=r"a machine without a GPU.*--measure\.$"):
-        choosing.alike([])
+        choosing.alike([], "multiply")
 
 
 def test_a_machine_without_a_gpu_gets_no_recipe_that_needs_one(here):
@@ -625,3 +690,15 @@ def test_what_takes_too_long_is_left_to_compare(monkeypatch, tmp_path):
     monkeypatch.setattr(compare, "within_a_minute", lambda recipes, size: [])
     _, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
     assert err.startswith("That takes longer than a minute: gpu-cookbook compare multiply -s 3000 -t ")
+
+
+def test_promising_recipes_that_are_left_out_are_named(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    recipes = catalogue.choose(["multiply"], ["numpy", "torch_cpu", "numba_cpu", "dask"])
+    seconds = dict(zip(recipes, (0.1, 25.0, 0.1, 30.0), strict=True))
+    monkeypatch.setattr(choosing, "candidates", lambda *_: seconds)
+    doubtful = on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
+    monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
+    _, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
+    told = f"longer than what the others leave of a minute: {recipes[1].technique} (about 25 s a call)."
+    assert told in " ".join(err.split()) and f"{recipes[3].technique} (about" not in err

@@ -17,7 +17,7 @@ from gpu_cookbook.words import plain
 
 MOST = 3  # of those that tie: rows, and names in a sentence
 ESTIMATED = "≈"
-EXTRAPOLATED = "That is an extrapolation: it tells which are fast, not how fast they are. "
+EXTRAPOLATED = "an extrapolation: it tells which are fast, not how fast they are."
 MEASURE = "To measure it here: --measure."
 
 
@@ -29,7 +29,7 @@ def advice(found: Advice, known: Knowledge, here: bool, width: int) -> Renderabl
     parts += [Text(f"Take {_named(first)}: {_seconds(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
     for each in found.shown:
         parts += _copied(each.first, here)
-    notes = [*_cautions(found, here), *_sources(found, known, here)]
+    notes = [*_cautions(found, known, here), *_sources(found, known, here)]
     return Group(*parts, Text(""), *(Text(plain(note), "dim") for note in notes))
 
 
@@ -56,7 +56,8 @@ def _times(estimate: Estimate, first: Estimate) -> str:
 
 def _rough(value: float) -> str:
     """Two significant digits: 560, 5.6, 0.056."""
-    return f"{float(f'{value:.1e}'):,g}"
+    rounded = float(f"{value:.1e}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:g}"
 
 
 # ---- The table.
@@ -109,13 +110,16 @@ def _reasons(found: Advice) -> Iterator[str]:
     if told:
         sentence = _joined([*told.values()])
         yield f"{sentence[0].upper()}{sentence[1:]}."
-    yield from _ways(first, found.elsewhere)
     rates = first.result.rates
     if first.measured and first.metric == Metric.RESIDENT and rates and rates.share and first.result.memory_bound:
-        yield f"Its device moves {rates.share:.0f} % of the bytes that it moves in a copy in the same time."
+        yield (
+            f"{first.technique} moves {rates.share:.0f} % of the bytes that a copy on the same device moves in that"
+            " time."
+        )
+    yield from _ways(first, found.elsewhere)
     if found.tuned and found.plain:
         tuned = found.tuned.first
-        yield f"Tuned for speed, {tuned.technique} takes {_seconds(tuned)}, {_times(tuned, first)} times as long."
+        yield f"Tuned for speed, {tuned.technique} takes {_seconds(tuned)}: it is {_times(first, tuned)} times as fast."
     elif found.plain and "tuned" in found.picks:
         yield "No recipe that is tuned for speed takes less."
 
@@ -127,16 +131,26 @@ def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
             yield f"Of {each.technique}'s time, {100 * each.way:.0f} % is the way to the GPU and back."
 
 
-def _cautions(found: Advice, here: bool) -> Iterator[str]:
-    first, size = found.shown[0].first, found.question.size
-    if not first.measured:
-        label = catalogue.workload_module(found.question.workload).label
-        known = sorted(each.size for each in first.basis if isinstance(each.size, int))
-        yield (
-            f"{ESTIMATED} is estimated from {' and '.join(map(label, known))}: a fixed cost, and a part in proportion"
-            f" to the work. {'' if known[0] < size < known[-1] else EXTRAPOLATED}{MEASURE if here else ''}".strip()
+def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
+    workload, size = catalogue.workload_module(found.question.workload), found.question.size
+    every = [each for pick in found.shown for each in _shown(found, pick)]
+    bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in every if not each.measured}
+    if bases:
+        two = (
+            " and ".join(map(workload.label, min(bases))) if len(bases) == 1 else "each recipe's own two nearest sizes"
         )
-    times = "".join(_seconds(each) for pick in found.shown for each in _shown(found, pick))
+        yield f"{ESTIMATED} is estimated from {two}: a fixed cost, and a part in proportion to the work."
+        inside = [less < size < more for less, more in bases]
+        if not all(inside):
+            yield f"{'Some of that' if any(inside) else 'That'} is {EXTRAPOLATED}"
+        if here:
+            yield MEASURE
+    if not here and size > max(known.sizes(found.question)):
+        yield (
+            f"This takes {workload.footprint(size) / 1e9:,.1f} GB. Whether that fits into the memory of that machine is"
+            " not known."
+        )
+    times = "".join(map(_seconds, every))
     for sign in (format.NOISE, format.STALE):
         if sign in times:
             yield re.split(r"\. (?=A lane|First)", LEGEND[sign])[0].rstrip(".") + "."
@@ -178,7 +192,7 @@ def _copied(estimate: Estimate, here: bool) -> Iterator[RenderableType]:
 
 
 def _named(estimate: Estimate) -> str:
-    """'torch_cpu, which is PyTorch on the CPU'."""
+    """'torch_cpu, PyTorch on the CPU'."""
     return f"{estimate.technique}, {estimate.recipe.framework} on the {_place(estimate)}"
 
 
