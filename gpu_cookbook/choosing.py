@@ -126,7 +126,7 @@ class Advice:
     question: Question
     picks: Mapping[str, Pick]  # of each lane from which there is one
     numpy: Estimate | None
-    elsewhere: Estimate | None  # the first idiomatic recipe on the CPU if the pick is on the GPU, and the reverse
+    elsewhere: Mapping[str, Estimate]  # of each lane, the first on the CPU if the pick is on the GPU, and the reverse
     doubtful: Sequence[Result]  # at this size; each may be faster than the pick, and does not count
     rounding: Sequence[Estimate]  # recipes that round their factors and are faster than the pick
 
@@ -305,9 +305,11 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
         question,
         picks,
         numpy=next((each for each in plain if each.technique == "numpy"), None),
-        elsewhere=next(
-            (each for each in lanes["idiomatic"] if plainest and each.on_gpu != plainest.first.on_gpu), None
-        ),
+        elsewhere={
+            lane: across[0]
+            for lane, mine in lanes.items()
+            if (across := [each for each in mine if plainest and each.on_gpu != plainest.first.on_gpu])
+        },
         doubtful=[
             each
             for each in known.of_size(question)

@@ -534,7 +534,10 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
     if not any(question.seconds(each) for each in outcome.results):
         if outcome.interrupted:
             raise typer.Exit(130)
-        raise choosing.NoAdvice("Nothing was measured that could be advised.")
+        raise choosing.NoAdvice(
+            "Every time was disturbed, or the recipe failed, as said above. Stop other programs and repeat this, or"
+            " omit --measure to ask the stored results."
+        )
     return outcome
 
 

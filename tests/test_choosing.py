@@ -63,7 +63,7 @@ def test_the_data_decide_which_time_counts():
     assert (device.plain.first.technique, device.plain.first.seconds) == ("cupy", 1e-3)
     assert not device.plain.runner_up  # what runs on the CPU does not find its data on the device
     assert (host.plain.first.technique, host.plain.first.seconds) == ("torch_cpu", 0.04)
-    assert host.plain.runner_up.seconds == 0.6 and host.elsewhere.technique == "cupy"
+    assert host.plain.runner_up.seconds == 0.6 and host.elsewhere["idiomatic"].technique == "cupy"
 
 
 def test_arrays_have_to_be_handed_to_an_engine_and_to_opencl():
@@ -244,7 +244,7 @@ def test_what_the_samples_do_not_tell_apart_ties():
     found = advised(*results)
     assert names(found.plain) == ["cupy", "triton"] and found.plain.runner_up.technique == "numba"
     text = printed(found, *results)
-    assert "triton ties with it" in text and "The runner-up, numba, takes 1.50 times as long" in text
+    assert "triton ties with it" in text and "The next, numba, takes 1.50 times as long" in text
     assert "=1.00 s" in text
 
 
@@ -315,6 +315,15 @@ def test_what_was_removed_is_not_advised():
 
 
 # ---- What is said.
+
+
+def test_a_tuned_recipe_on_the_other_device_is_named_if_it_takes_less_than_the_idiomatic_one():
+    cpu, slow = on_cpu("numpy", seconds=0.3), on_gpu("cupy", seconds=0.1, transfer=0.9)
+    for seconds, said in ((0.6, True), (1.2, False)):
+        results = [cpu, slow, on_gpu("cupy_transfer_tuned", seconds=0.1, transfer=seconds)]
+        text = printed(advised(*results, data=Data.HOST), *results)
+        assert "cupy, takes 3.00 times as long" in text
+        assert ("cupy_transfer_tuned, which is tuned for the GPU, takes 2.00 times as long" in text) == said
 
 
 def test_the_reason_is_in_numbers():
@@ -678,7 +687,7 @@ def test_what_could_not_be_measured_is_said_with_the_reason(undisturbed, monkeyp
 
     monkeypatch.setattr(compare.Comparison, "measure", failed)
     out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
-    assert "numpy was failed: crashed: SIGSEGV" in err and "Nothing was measured that could be advised." in err
+    assert "numpy was failed: crashed: SIGSEGV" in err and "Every time was disturbed, or the recipe failed" in err
     doubtful = on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
     monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
     out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)

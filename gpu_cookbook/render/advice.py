@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Pick, Question, of_this_processor
+from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, Question, of_this_processor
 from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
 from gpu_cookbook.repeats import on_gpu
@@ -84,7 +84,7 @@ def _table(found: Advice) -> Table:
 def _shown(found: Advice, pick: Pick) -> list[Estimate]:
     """The first of a lane, some that tie with it and the runner-up; in the idiomatic lane NumPy's and the first on the
     other kind of device, too."""
-    others = (found.numpy, found.elsewhere) if pick is found.plain else ()
+    others = (found.numpy, found.elsewhere.get("idiomatic")) if pick is found.plain else ()
     every = [each for each in (pick.first, *pick.ties[:MOST], pick.runner_up, *others) if each]
     return sorted({each.technique: each for each in every}.values(), key=lambda each: each.seconds)
 
@@ -95,14 +95,19 @@ def _shown(found: Advice, pick: Pick) -> list[Estimate]:
 def _reasons(found: Advice) -> Iterator[str]:
     pick = found.shown[0]
     first = pick.first
+    shown = {each.technique for one in found.shown for each in _shown(found, one)}
     if pick.ties:
         names = _names([each.technique for each in pick.ties])
         yield f"{names} tie{'s' * (len(pick.ties) == 1)} with it: another run may have another order."
     told: dict[str, str] = {}
+    plain, tuned = map(found.elsewhere.get, LANES)
+    if tuned and (plain and plain.seconds <= tuned.seconds or tuned.technique in shown):
+        tuned = None
     for name, other in (
-        ("the runner-up, {},", pick.runner_up),
+        (f"the {'next' if pick.ties else 'runner-up'}, {{}},", pick.runner_up),
         ("NumPy", found.numpy),
-        (f"the first on the {'CPU' if first.on_gpu else 'GPU'}, {{}},", found.elsewhere),
+        (f"the first on the {'CPU' if first.on_gpu else 'GPU'}, {{}},", plain),
+        (f"{{}}, which is tuned for the {'CPU' if first.on_gpu else 'GPU'},", tuned),
     ):
         if other and other is not first and other not in pick.ties:
             words = f"{name.format(other.technique)} takes {_times(other, first)} times as long"
@@ -116,10 +121,10 @@ def _reasons(found: Advice) -> Iterator[str]:
             f"{first.technique} moves {rates.share:.0f} % of the bytes that a copy on the same device moves in that"
             " time."
         )
-    yield from _ways(first, found.elsewhere)
+    yield from _ways(first, plain)
     if found.tuned and found.plain:
-        tuned = found.tuned.first
-        yield f"Tuned for speed, {tuned.technique} takes {_seconds(tuned)}: it is {_times(first, tuned)} times as fast."
+        fast = found.tuned.first
+        yield f"Tuned for speed, {fast.technique} takes {_seconds(fast)}: it is {_times(first, fast)} times as fast."
     elif found.plain and "tuned" in found.picks:
         yield "No recipe that is tuned for speed takes less."
 
