@@ -3,6 +3,7 @@ wait for is found on any machine. late.py says how; that it finds it is proved b
 
 import ast
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ RECIPES = [
 def late(path):
     command = [sys.executable, Path(__file__).with_name("late.py"), path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode < 0:  # what was not waited for may write into memory that was given back
+        return f"ended by {signal.Signals(-done.returncode).name}: {done.stderr}"
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
