@@ -196,8 +196,9 @@ def test_what_readme_links_to_is_there():
 
 
 def test_a_figure_that_is_not_stored_is_an_error(tmp_path):
+    folders = [str(DOCS), str(ROOT / "benchmarks")]
     (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path[:0] = [{str(DOCS)!r}]\nextensions = ['myst_parser', 'figures']\n", encoding="utf-8"
+        f"import sys\nsys.path[:0] = {folders!r}\nextensions = ['myst_parser', 'figures']\n", encoding="utf-8"
     )
     (tmp_path / "index.md").write_text(
         "# T\n\n{time}`multiply cuppy 7` {ratio}`multiply cupy 40_000 / multiply numpy 7`\n"

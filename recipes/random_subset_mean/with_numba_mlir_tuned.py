@@ -6,10 +6,8 @@ Install: pip install "numba-cuda-mlir[cu13]"
 Environment: numba_mlir
 Math: float64, but the square root is refined from a float32 one, right to about one rounding
 
-Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. The library's logarithm, sine and cosine branch more than polynomials (kernels/random_subset_mean_tuned.cu). The
-file is long because Philox is written out: the library's generator, which is deprecated, makes other samples. Not
-measured yet.
+Sample (i, j) is a function of the seed, i and j alone (Philox, written out here, as the library's generator makes other
+samples): only the samples of the subset are made, and none is stored. Not measured yet.
 """
 
 import math
