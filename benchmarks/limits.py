@@ -41,13 +41,6 @@ FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
-FROM_HOST = {"round_trip", "pinned"}  # functions of a recipe that has a way of its own for host arrays
-SENT = {  # bytes that must go over the bus to the GPU, at the largest size: of subset_mean only the rows that matter
-    "multiply": 2 * 4 * LARGE,
-    "increment": 4 * LARGE,
-    "matmul": 2 * 4 * 4_096**2,
-    "subset_mean": catalogue.workload_module("subset_mean").bytes_moved(40_000),
-}
 IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
 
 LADDERS = (  # (workload, size, metric, techniques)
@@ -183,24 +176,6 @@ def read_bandwidth():
     return x.nbytes / took
 
 
-def bus():
-    """Seconds in which 1 GiB goes from page-locked memory to the GPU."""
-    import torch
-
-    host, device = torch.empty(2**28, pin_memory=True), torch.empty(2**28, device="cuda")
-    return call(lambda: device.copy_(host, non_blocking=True), torch.cuda.synchronize)
-
-
-def into_ordinary(technique):
-    """Seconds of a product of 2**28 elements from any host arrays into one that exists."""
-    workload, module = catalogue.workload_module("multiply"), load("multiply", technique)
-    a, b = workload.inputs(LARGE)
-    out = np.zeros(LARGE, np.float32)
-    took = call(lambda: module.round_trip(a, b, out=out))
-    np.testing.assert_array_equal(out, a * b)
-    return took
-
-
 def load(workload, technique):
     (recipe,) = catalogue.choose([workload], [technique])
     return Loader(recipe).execute()
@@ -209,14 +184,13 @@ def load(workload, technique):
 # ---- The run.
 
 
-def alone(function, *arguments):
+def alone(function):
     """The function's return value in a fresh process; None, with a message on standard error, if it fails."""
-    name = " ".join([function.__name__, *arguments])
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
-            return pool.submit(function, *arguments).result(120)
+            return pool.submit(function).result(120)
         except Exception as error:  # the framework may be missing or may raise anything; its rows are left out
-            print(f"{name}: {reason(error)}", file=sys.stderr)
+            print(f"{function.__name__}: {reason(error)}", file=sys.stderr)
 
 
 class Results:
@@ -292,19 +266,6 @@ def rows(known):
         if torch and (took := results.get("matmul", f"{name}_tuned", 200, metric)):
             what = "matmul 200" if metric == "resident" else "matmul 200, prepared"
             yield what, f"{name}_tuned", seconds(took), f"{seconds(torch)}: PyTorch", took / torch, 0.7, "ratio"
-    limits = (
-        ("PyTorch, with_torch.py", results.get("matmul", "torch", 200, "transfer"), 0.3),
-        ("NumPy", results.get("matmul", "numpy", 200, "resident"), 1),
-    )
-    for technique in (f"{name}_transfer_tuned" for name in FRAMEWORKS):
-        for metric, what in (("transfer", "from any host arrays"), ("pinned", "from pinned host arrays")):
-            took = results.get("matmul", technique, 200, metric)
-            for other, limit, reach in limits:
-                if took and limit:
-                    against = f"{seconds(limit)}: {other}"
-                    yield f"matmul 200, {what}", technique, seconds(took), against, took / limit, reach, "ratio"
-
-    yield from over_the_bus(results)
     if bandwidth := alone(read_bandwidth):
         for workload, size, what in (("subset_mean", 40_000, "40,000²"), ("norm", LARGE, "2**28")):
             moved = catalogue.workload_module(workload).bytes_moved(size)
@@ -324,26 +285,6 @@ def rows(known):
         yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
 
 
-def over_the_bus(results):
-    """The rows of rows() about transfers."""
-    gibibyte = alone(bus)
-    for workload, reach in (("multiply", 1.15), ("increment", 1.25), ("subset_mean", 1.3)):
-        size = max(catalogue.workload_module(workload).SIZES)
-        for name in FRAMEWORKS if gibibyte else ():
-            if took := results.get(workload, f"{name}_transfer_tuned", size, "pinned"):
-                limit = gibibyte * SENT[workload] / 2**30
-                against = f"{seconds(limit)}: {digits(SENT[workload] / 1e9)} GB over the bus"
-                what = f"{workload} {catalogue.workload_module(workload).label(size)}, from pinned host arrays"
-                goal = 1.3 if name == "pyopencl" else reach
-                yield what, f"{name}_transfer_tuned", seconds(took), against, took / limit, goal, "ratio"
-    numpy = results.get("multiply", "numpy", LARGE, "resident")  # into an array that exists
-    for name in FRAMEWORKS:
-        technique = f"{name}_transfer_tuned"
-        if numpy and catalogue.find("multiply", technique) and (took := alone(into_ordinary, technique)):
-            what, against = "multiply 2**28, from any host arrays", f"{seconds(numpy)}: NumPy with out="
-            yield what, technique, seconds(took), against, took / numpy, 0.22, "ratio"
-
-
 HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
 
 
@@ -354,13 +295,12 @@ def table(
 
 
 def is_there(row: Sequence[Any]) -> bool:
-    """Whether the recipe of a stored row still exists and, of a row about host arrays, still has a way of its own for
-    them; True for a row that belongs to no recipe."""
+    """Whether the recipe of a stored row still exists; True for a row that belongs to no recipe. Rows of older runs
+    about host arrays are not shown: docs/transfers.md has what is stored of them."""
     workload, technique = row[0].split()[0], row[1]
-    if not technique.endswith("_tuned"):
-        return True
-    recipe = catalogue.find(workload, technique)
-    return recipe is not None and ("host arrays" not in row[0] or not FROM_HOST.isdisjoint(recipe.functions))
+    if "host arrays" in row[0]:
+        return False
+    return not technique.endswith("_tuned") or catalogue.find(workload, technique) is not None
 
 
 def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, ...]:

