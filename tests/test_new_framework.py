@@ -105,7 +105,7 @@ PAGES = f"""
 import sys
 sys.path[:0] = ["docs", "benchmarks"]
 import pages
-{drawing_only("multiply")}
+{drawing_only("multiply, resident")}
 pages.write()
 """
 

@@ -1,5 +1,6 @@
 """Every recipe that runs on this machine is right, and safe to paste."""
 
+import ast
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from gpu_cookbook.run.worker import Loader
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}
-EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "100"))
 
 
 def is_quick(recipe):
@@ -51,6 +52,23 @@ def test_an_idiomatic_recipe_names_the_pages_that_it_follows():
     idiomatic = [recipe for recipe in catalogue.recipes() if recipe.lane == "idiomatic"]
     assert [recipe.path for recipe in idiomatic if not recipe.follows] == []
     assert [page for recipe in idiomatic for page in recipe.follows if not page.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(
+    "recipe", [each for each in catalogue.recipes() if "cp.asarray" in each.path.read_text("utf-8")]
+)
+def test_an_upload_by_cupy_waits_for_its_copies(recipe):
+    """CuPy copies from page-locked memory while the caller goes on, and may fill it anew, unless it is to block."""
+    functions = {each.name: each for each in ast.parse(recipe.path.read_text("utf-8")).body if hasattr(each, "args")}
+    copies = [
+        each for each in ast.walk(functions["upload"]) if isinstance(each, ast.Call) and "cp.asarray" in names(each)
+    ]
+    assert all("blocking" in [word.arg for word in each.keywords] for each in copies), recipe.path
+
+
+def names(call):
+    """The function that is called, and those that it is given: of map_blocks(cp.asarray), both."""
+    return {ast.unparse(each) for each in (call.func, *call.args)}
 
 
 def test_a_tuned_recipe_is_short_enough_to_be_pasted():

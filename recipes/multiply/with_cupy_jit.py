@@ -23,7 +23,8 @@ def kernel(a, b, c, n):
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def multiply(a, b, out=None):

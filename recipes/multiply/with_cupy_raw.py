@@ -19,7 +19,8 @@ kernel = cp.RawKernel(KERNEL, "multiply")
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float32, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
 def multiply(a, b, out=None):

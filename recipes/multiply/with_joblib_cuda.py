@@ -8,6 +8,7 @@ Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import cupy as cp
 import numpy as np
@@ -39,7 +40,9 @@ def each(function, *parts):
 
 def upload(*arrays):
     arrays = [np.asarray(x, np.float32, order="C") for x in arrays]
-    return tuple(Parts(x.shape, x.dtype, each(cp.asarray, np.array_split(x.reshape(-1), GPUS))) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    copy = partial(cp.asarray, blocking=True)
+    return tuple(Parts(x.shape, x.dtype, each(copy, np.array_split(x.reshape(-1), GPUS))) for x in arrays)
 
 
 def multiply(a, b, out=None):

@@ -22,7 +22,8 @@ add_subset, mean = module.get_function("add_subset"), module.get_function("mean"
 
 
 def upload(*arrays):
-    return tuple(cp.asarray(np.asarray(x, np.float64, order="C")) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float64, order="C"), blocking=True) for x in arrays)
 
 
 def subset_mean(x):

@@ -8,6 +8,7 @@ Engine: joblib, threads
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import cupy as cp
 import numpy as np
@@ -37,7 +38,9 @@ def each(function, parts):
 
 def upload(*arrays):
     arrays = [np.asarray(x, np.float64, order="C") for x in arrays]
-    return tuple(Parts(x.shape, x.dtype, each(cp.asarray, cut(x))) for x in arrays)
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    copy = partial(cp.asarray, blocking=True)
+    return tuple(Parts(x.shape, x.dtype, each(copy, cut(x))) for x in arrays)
 
 
 def cut(x):
