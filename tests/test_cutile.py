@@ -124,13 +124,15 @@ def on_host(monkeypatch):
             grid.block = block
             kernel(*arguments)
 
-    for name in ("float32", "float64", "int64", "uint64", "arange", "full", "zeros"):
+    for name in ("float32", "float64", "int32", "int64", "uint32", "uint64", "arange", "full", "zeros"):
         setattr(tile, name, getattr(np, name))
     for name in ("cos", "log", "sqrt", "sum", "where"):
         setattr(tile, name, getattr(np, name))
     tile.kernel, tile.launch = lambda function: function, launch
     tile.load, tile.store, tile.gather = load, store, gather
     tile.astype, tile.cdiv = np.ndarray.astype, lambda n, size: -(-n // size)
+    tile.bitcast, tile.rsqrt, tile.static_iter = np.ndarray.view, lambda x: 1 / np.sqrt(x), iter
+    tile.truediv, tile.RoundingMode = lambda x, y, rounding_mode: x / y, SimpleNamespace(APPROX=None)
     tile.bid, tile.num_blocks = lambda axis: grid.block, lambda axis: grid.blocks
     tile.num_tiles = lambda array, axis, shape: -(-array.shape[axis] // shape[axis])
     tile.mma, tile.PaddingMode = lambda a, b, c: np.float32(a) @ np.float32(b) + c, SimpleNamespace(ZERO=0)
@@ -209,8 +211,9 @@ def test_factors_that_overlap_are_copied_first(matmul):
         recipe.matmul(square, square.copy(), out=square)
 
 
-def test_a_seed_gives_its_own_answer_or_is_refused(on_host):
-    assert fault_of_seeds(on_host("random_subset_mean")) is None
+@pytest.mark.parametrize("technique", ["cutile", "cutile_tuned"])
+def test_a_seed_gives_its_own_answer_or_is_refused(on_host, technique):
+    assert fault_of_seeds(on_host("random_subset_mean", technique)) is None
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 9), (3, 1_030)])
@@ -223,3 +226,12 @@ def test_its_samples_are_those_of_philox(on_host, rows, columns):
     module = on_host("random_subset_mean")
     mean = module.download(module.random_subset_mean(rows, columns, 2, 3 * 2**32 + 7))
     assert mean == pytest.approx((x[::2, ::2] + 1).mean(), rel=1e-14)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 3), (5, 9), (3, 2_051), (4, 4_098)])
+def test_the_tuned_ones_are_those_that_all_tuned_recipes_share(on_host, rows, columns):
+    module, workload = on_host("random_subset_mean", "cutile_tuned"), catalogue.workload_module("random_subset_mean")
+    for seed in (0, 1, 3 * 2**32 + 7):
+        mean = module.download(module.random_subset_mean(rows, columns, 2, seed))
+        expected = workload.shared_mean(rows, columns, seed)
+        assert abs(mean - expected) <= workload.shared_tolerance(expected, rows, columns, 2, seed)
