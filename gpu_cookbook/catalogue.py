@@ -27,6 +27,7 @@ WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
     *("bytes_moved", "operations", "footprint"),
 )
+MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
 
 
@@ -382,8 +383,14 @@ def choose(
 
 
 def nearest(kind: str, name: str, known: Sequence[str]) -> str:
-    """'Unknown workload …' with the most similar names, or with all names if none is similar."""
-    close = difflib.get_close_matches(name, known)
-    if close:
-        return f"Unknown {kind} '{name}'. Did you mean {' or '.join(close)}?"
-    return f"Unknown {kind} '{name}'. There are: {', '.join(known)}."
+    """'Unknown workload …' with the names that may be meant."""
+    return f"Unknown {kind} '{name}'. {similar(name, known)}"
+
+
+def similar(name: str, known: Sequence[str]) -> str:
+    """The most similar names or, if there are none, the few that contain this one. All names if none may be meant."""
+    lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), lower) or [each for each in lower if name.lower() in each]
+    if name and 0 < len(close) <= MOST_SIMILAR:
+        return f"Did you mean {' or '.join(lower[each] for each in close)}?"
+    return f"There are: {', '.join(known)}."

@@ -178,6 +178,22 @@ def test_bad_input_says_what_to_do(arguments, message):
     assert out == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("h200", "Did you mean nvidia-h200?"),  # a part of one name
+        ("NVIDIA-H200", "Did you mean nvidia-h200 or nvidia-h100?"),
+        ("nvidia", "Did you mean nvidia-h200 or nvidia-h100?"),
+        ("Xeon", "Did you mean Intel-Xeon-16?"),  # names keep their case
+        ("-", "There are: nvidia-h100, nvidia-h200, amd-epyc, Intel-Xeon-16."),  # a part of too many
+        ("rtx-4090", "There are: nvidia-h100, nvidia-h200, amd-epyc, Intel-Xeon-16."),
+        ("", "There are: nvidia-h100, nvidia-h200, amd-epyc, Intel-Xeon-16."),
+    ],
+)
+def test_a_similar_name_is_suggested(name, told):
+    assert catalogue.similar(name, ["nvidia-h100", "nvidia-h200", "amd-epyc", "Intel-Xeon-16"]) == told
+
+
 @pytest.mark.slow
 def test_check_says_right():
     out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")

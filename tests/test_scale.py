@@ -456,7 +456,7 @@ def test_a_skipped_row_is_not_kept(tmp_path, unchanged):
 def test_an_unknown_machine_names_the_known_ones(tmp_path, unchanged):
     keep(tmp_path, "m", [row()])
     keep(tmp_path, "n", [row()])
-    with pytest.raises(ScaleError, match="No rows are stored for 'x'. Stored machines: m, n."):
+    with pytest.raises(ScaleError, match="No rows are stored for 'x'. There are: m, n."):
         store.kept_of(tmp_path, "x")
 
 

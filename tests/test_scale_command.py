@@ -116,7 +116,7 @@ def test_rows_are_kept_before_they_are_shown(clone):
 
 def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()], git(clone, "rev-parse", "HEAD"))
-    assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. Stored machines: m.\n"
+    assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. There are: m.\n"
 
 
 def test_what_is_stored_can_be_drawn(clone):

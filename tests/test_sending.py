@@ -208,7 +208,8 @@ def test_a_profile_is_not_sent_and_is_found(clone, folder):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("nothing",), "No results are stored for 'nothing'. Stored machines: mine."),
+        (("nothing",), "No results are stored for 'nothing'. There are: mine."),
+        (("mien",), "No results are stored for 'mien'. Did you mean mine?"),
         (("../mine",), "'../mine' is no name of a machine"),
         (("mine", "--as", "../x"), "'../x' is no name of a machine"),
         (("mine", "--as", "my box"), "'my box' is no name of a machine"),

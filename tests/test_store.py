@@ -388,6 +388,10 @@ def test_unknown_names_list_the_known_ones(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     _, err = cookbook("tables", "--machine", "n", code=2)
     assert err == "There are no results for machine 'n'. There are: m.\n"
+    add(store.Writer(store.Store(), "nvidia-h200"), "numpy", 40_000)
+    for command in (["tables"], ["choose", "multiply", "-s", "7"]):
+        _, err = cookbook(*command, "--machine", "h200", code=2)
+        assert err == "There are no results for machine 'h200'. Did you mean nvidia-h200?\n"
     _, err = cookbook("tables", "--commit", "0000000", code=2)
     assert "There are: " + git(clone, "rev-parse", "HEAD")[:8] in err
 

@@ -257,11 +257,7 @@ def select(
             raise StoreError(f"--{key} can be given at most twice, to compare two.")
         for word in wanted:
             if not any(_fits(each, key, word) for each in results):
-                known = sorted({_of(each, key)[:8] if key == "commit" else _of(each, key) for each in results})
-                there = f"There are: {', '.join(known)}."
-                if not known:
-                    there = "Nothing is stored yet. To store results: gpu-cookbook compare --save"
-                raise StoreError(f"There are no results for {key} '{word}'. {there}")
+                raise StoreError(f"There are no results for {key} '{word}'. {_instead(results, key, word)}")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
@@ -281,6 +277,16 @@ def select(
         raise StoreError(f"No machine has results for both {double[0]}s.")
     before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
     return [], list(zip(before, after, strict=True))
+
+
+def _instead(results: Sequence[Result], key: str, word: str) -> str:
+    """What to ask for in place of a machine, a commit or an environment without results."""
+    if not results:
+        return "Nothing is stored yet. To store results: gpu-cookbook compare --save"
+    known = sorted({_of(each, key) for each in results})
+    if key == "commit":  # similar ones have nothing to do with each other
+        return f"There are: {', '.join(each[:8] for each in known)}."
+    return catalogue.similar(word, known)
 
 
 def _of(result: Result, key: str) -> str:

@@ -111,7 +111,7 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
     mine = [run for run in runs if run.origin.machine == name]
     if not mine:
         names = sorted({run.origin.machine for run in runs})
-        there = f"No rows are stored for '{plain(name)}'. Stored machines: {', '.join(names)}."
+        there = f"No rows are stored for '{plain(name)}'. {catalogue.similar(name, names)}"
         if not runs:
             there = f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {plain(name)}"
         raise BadInput("\n".join([*complaints, there]))

@@ -90,7 +90,7 @@ def send(
     source = store.folder / name
     names = sorted(path.parent.name for path in store.folder.glob("*/machine.json"))
     if not MACHINE.fullmatch(name) or name not in names:
-        there = f"Stored machines: {', '.join(names)}." if names else "Nothing is stored yet."
+        there = catalogue.similar(name, names) if names else "Nothing is stored yet."
         how = "To store results: gpu-cookbook compare --save --machine NAME"
         raise StoreError(f"No results are stored for '{plain(name)}'. {there} {how}")
     if new_name != name and new_name in {*names, *machines_at(store.root, default_base(store.root))}:
