@@ -1,6 +1,7 @@
 """The command line. Each command's docstring is its help."""
 
 import contextlib
+import decimal
 import enum
 import errno
 import importlib.metadata
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Container, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -59,6 +61,11 @@ app = typer.Typer(
 # machine.
 BUSY = 0.3
 EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
+LARGEST = 2**63 - 1  # size
+SIZE = re.compile(
+    r"(?P<sign>-?)(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|\d+(?:\.\d+)?[eE]\+?\d+)"
+    r"(?:\s*(?:\*\*|\^)\s*(?P<power>\d+))?"
+)
 PIPE_WIDTH = 160  # in characters, if the output is not a terminal: a file has no width of its own
 
 
@@ -329,8 +336,8 @@ def compare(
             "--size",
             "-s",
             metavar="S",
-            help="Only this size, as a number of elements or the side of a square: 40000, 1_000_000, 2**28. Can be "
-            "repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
+            help="Only this size, as a number of elements or the side of a square: 40000, 1_000_000, 1e6, 2**28. Can "
+            "be repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
         ),
     ] = None,
     form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
@@ -433,7 +440,7 @@ def choose_recipe(
             "--size",
             "-s",
             metavar="S",
-            help="Any number of elements, or side of a square: 40000, 5_000_000, 2**28.",
+            help="Any number of elements, or side of a square: 40000, 5_000_000, 5e6, 2**28.",
         ),
     ],
     data: Annotated[
@@ -973,16 +980,29 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[int]:
     """The sizes that the words name, or the published ones that suit this machine; sorted."""
     if not words:
         return list(catalogue.default_sizes(workload))
-    known = catalogue.workload_module(workload).SIZES
-    sizes = set()
-    for word in words:
-        match = re.fullmatch(r"(\d+)(?:(?:\*\*|\^)(\d+))?", word.replace("_", "").replace(",", ""))
-        size = int(match[1]) ** min(int(match[2] or 1), 64) if match else 0
-        if not 0 < size < 2**63:
-            examples = ", ".join(map(str, known))
-            fail(f"'{word}' is not a valid size: expected a positive integer such as {examples}, 1_000_000 or 2**28.")
-        sizes.add(size)
-    return sorted(sizes)
+    try:
+        return sorted(set(map(size_of, words)))
+    except ValueError as error:
+        examples = ", ".join(map(str, catalogue.workload_module(workload).SIZES))
+        fail(f"{error}. Write a positive integer such as {examples}, 1_000_000, 1e6 or 2**28.")
+
+
+def size_of(word: str) -> int:
+    """The size that a word means: 40000, 1_000_000, 1,000,000, 1e6, 2.5e6, 2**28 or 2^28. A ValueError says why it
+    means none."""
+    cause = "it is not an integer"
+    if match := SIZE.fullmatch(word):
+        with decimal.localcontext(decimal.Context(traps=[])):  # what is too large for this, too, is infinite or NaN
+            size = Decimal(match["number"].replace(",", ""))
+            if match["power"]:
+                size **= Decimal(match["power"])
+            if match["sign"] or size < 1:
+                cause = "it is less than 1"
+            elif not size <= LARGEST:
+                cause = "it is more than 2**63 - 1, the largest integer of 64 bits, with which the recipes count"
+            elif size % 1 == 0:
+                return int(size)
+    raise ValueError(f"'{word}' is not a valid size: {cause}")
 
 
 def leave(outcome: comparing.Outcome, strict: bool = False) -> None:

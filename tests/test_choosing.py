@@ -622,8 +622,8 @@ def test_runs_of_other_commits_count_where_nothing_else_differs():
     [
         (["multply", "-s", "7"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["multiply"], "Missing option '--size'"),
-        (["multiply", "-s", "0"], "'0' is not a valid size: expected a positive integer"),
-        (["multiply", "-s", "2**64"], "'2**64' is not a valid size"),
+        (["multiply", "-s", "0"], "'0' is not a valid size: it is less than 1"),
+        (["multiply", "-s", "2**64"], "'2**64' is not a valid size: it is more than 2**63 - 1, the largest integer of 64 bits"),
         (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'device'"),
         (["multiply", "-s", "7", "--machine", "m", "--measure"], "--measure measures this machine: omit --machine."),
         (["multiply", "-s", "2**50"], "GB, and this machine has"),

@@ -146,10 +146,10 @@ def test_show_prints_the_script():
         (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: increment, matmul, multiply"),
         (
             ["compare", "multiply", "--size", "4000O"],
-            "'4000O' is not a valid size: expected a positive integer",
+            "'4000O' is not a valid size: it is not an integer. Write a positive integer such as 40000, ",
         ),
-        (["compare", "multiply", "--size", "0"], "'0' is not a valid size"),
-        (["compare", "multiply", "--size", "9**99"], "'9**99' is not a valid size"),
+        (["scale", "--size", "0"], "'0' is not a valid size: it is less than 1."),
+        (["choose", "multiply", "--size", "2**63"], "'2**63' is not a valid size: it is more than 2**63 - 1"),
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),
@@ -192,6 +192,35 @@ def test_bad_input_says_what_to_do(arguments, message):
 )
 def test_a_similar_name_is_suggested(name, told):
     assert catalogue.similar(name, ["nvidia-h100", "nvidia-h200", "amd-epyc", "Intel-Xeon-16"]) == told
+
+
+@pytest.mark.parametrize(
+    ("word", "size"),
+    [
+        *(("1_000_000", 10**6), ("1,000,000", 10**6), ("1e6", 10**6), ("1E+6", 10**6), ("2.5e6", 2_500_000)),
+        *(("2**28", 2**28), ("2^28", 2**28), ("2 ** 28", 2**28), ("1_000**2", 10**6), ("007", 7), ("1**99", 1)),
+        *(("9223372036854775807", 2**63 - 1), ("3**39", 3**39)),
+    ],
+)
+def test_a_size_in_any_notation(word, size):
+    assert cli.size_of(word) == size
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (
+            "is not an integer",
+            ["", "4000O", "1.5", "1.5e0", "1e-3", "1.000.000", "1,00", "1,5e6", "1__0", "1M", "2**0.5"],
+        ),
+        ("is less than 1", ["0", "-5", "-2**2", "0e5"]),
+        ("is more than 2", ["2**63", "9**99", "9" * 5_000, "9**" + "9" * 5_000, "1e19", "1e999", "1e" + "9" * 30]),
+    ],
+)
+def test_a_wrong_size_says_why(cause, words):
+    for word in words:
+        with pytest.raises(ValueError, match=rf"' is not a valid size: it {cause}"):
+            cli.size_of(word)
 
 
 @pytest.mark.slow
