@@ -19,7 +19,7 @@ from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
 from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import Result, Run, grouped
+from gpu_cookbook.results import Metric, Result, Run, grouped
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.commits import StoreError
 
@@ -112,10 +112,11 @@ def _of_size(
     how far runs are apart."""
     for data in Data:
         question = Question(workload, size, data)
-        if data == Data.DEVICE and not question.has_arrays:
-            continue  # it is the same question
         there = {each.technique for each in known.estimates(question) if each.measured}
         measured = [each for each in truth.estimates(question) if each.measured and not each.result.mode]
+        pinned = any(each.metric == Metric.PINNED for each in measured)
+        if data == Data.DEVICE and not question.has_arrays or data == Data.PINNED and not pinned:
+            continue  # it is the same question as for the host
         for lane in choosing.LANES:
             rivals = {
                 each.technique: each
@@ -210,12 +211,11 @@ def _missed(every: Sequence[Case]) -> Table:
     for case in missed:
         question = case.question
         assert case.pick
-        what = f"{question.workload} {question.label}, data on the {question.data}"
         rows.append(
             (
                 Entry(case.hidden),
                 Entry(case.machine),
-                Entry(what),
+                Entry(str(question)),
                 Entry(case.pick.technique, recipe=(question.workload, case.pick.technique)),
                 Entry(case.best.technique, recipe=(question.workload, case.best.technique)),
                 Entry(f"{case.regret:.2f}"),

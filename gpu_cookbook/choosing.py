@@ -11,7 +11,7 @@ import psutil
 
 from gpu_cookbook import catalogue, machine, repeats
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Metric, Result, Size, grouped, mode_of, of_one_environment, ranks
+from gpu_cookbook.results import TIMED, Metric, Result, Size, grouped, mode_of, of_one_environment, ranks
 
 CLOSE = 1.05  # times that differ by less are called equal, whatever is known of other runs
 LANES = ("idiomatic", "tuned")
@@ -21,7 +21,15 @@ class Data(enum.StrEnum):
     """Where the arrays are before the work, and where its result is to be."""
 
     HOST = "host"
+    PINNED = "pinned"  # on the host, in page-locked memory that the framework allocates
     DEVICE = "device"
+
+
+WAYS = {
+    Data.HOST: "from host arrays to a host result",
+    Data.PINNED: "with the data in page-locked host arrays",
+    Data.DEVICE: "with the data on the device",
+}
 
 
 class NoAdvice(ValueError):
@@ -34,6 +42,10 @@ class Question:
     size: int
     data: Data
 
+    def __str__(self) -> str:
+        way = WAYS[self.data] if self.has_arrays else "which makes its own data"
+        return f"{self.workload}, {self.label}, {way}"
+
     @property
     def label(self) -> str:
         """The size as people write it."""
@@ -44,6 +56,11 @@ class Question:
         """Whether the workload is given arrays: if it makes its own, it does not matter where they are."""
         return bool(catalogue.workload_module(self.workload).bytes_moved(self.size))
 
+    @property
+    def on_device(self) -> bool:
+        """Whether there are arrays, and on the device."""
+        return self.data == Data.DEVICE and self.has_arrays
+
     def work(self, size: Size | None = None) -> float:
         """To what the time of large arrays is in proportion: bytes or operations, whichever are more. Of the size that
         is asked for, unless another is named."""
@@ -53,14 +70,21 @@ class Question:
 
     def metric(self, result: Result) -> Metric:
         """The time that answers this question. What runs on the CPU finds arrays of the host where they are, unless it
-        hands them to an engine, or to OpenCL."""
+        hands them to an engine, or to OpenCL; and page-locked arrays are to it like any others."""
         there = result.place == "CPU" and result.framework not in catalogue.engines()
-        return Metric.RESIDENT if self.data == Data.DEVICE or there or not self.has_arrays else Metric.TRANSFER
+        if self.on_device or there or not self.has_arrays:
+            return Metric.RESIDENT
+        return Metric.PINNED if self.data == Data.PINNED and repeats.on_gpu(result) else Metric.TRANSFER
 
     def concerns(self, result: Result) -> bool:
-        return result.workload == self.workload and (
-            self.data == Data.HOST or not self.has_arrays or repeats.on_gpu(result)
-        )
+        return result.workload == self.workload and (not self.on_device or repeats.on_gpu(result))
+
+    def is_for(self, recipe: Recipe) -> bool:
+        """Whether a recipe, where it runs here, gives a time that answers this question."""
+        if self.data == Data.HOST or not self.has_arrays:
+            return True
+        on_cpu = recipe.runs_on == "CPU" or not machine.gpus()
+        return not on_cpu if self.on_device else on_cpu or "pinned" in recipe.functions
 
     def seconds(self, result: Result) -> float | None:
         """None if that is not known, or doubtful."""
@@ -105,9 +129,10 @@ class Estimate:
 
     @property
     def way(self) -> float | None:
-        """Which part of a transfer is not the work itself; None if that was not measured."""
+        """Which part of a time is the way to the GPU and back; None if there is no such way, or it was not measured."""
         work = self.result.value(Metric.RESIDENT)
-        if not self.measured or self.metric != Metric.TRANSFER or not work or self.result.doubt(Metric.RESIDENT):
+        there = self.metric == Metric.RESIDENT or not self.on_gpu
+        if there or not self.measured or not work or self.result.doubt(Metric.RESIDENT):
             return None
         return max(0.0, 1 - work / self.seconds)
 
@@ -181,7 +206,7 @@ class Knowledge:
         """The shortest time of each technique in each workload."""
         found: dict[tuple[str, str, Metric], float] = {}
         for each in (one for mine in self._recipes for one in mine if one.ok):
-            for metric in (Metric.RESIDENT, Metric.TRANSFER):
+            for metric in TIMED:
                 value = None if each.doubt(metric) else each.value(metric)
                 key = (each.technique, each.workload, metric)
                 if value:
@@ -324,10 +349,11 @@ def _missing(question: Question, known: Knowledge, here: bool) -> str:
     workload = catalogue.workload_module(question.workload)
     sizes = ", ".join(map(workload.label, known.sizes(question)))
     why = f"only {sizes} is known, and an estimate takes two sizes" if sizes else "no time of it is known"
-    where = f", with the data on the {question.data}" if question.has_arrays else ""
     command = f"gpu-cookbook choose {question.workload} -s {question.size} --data {question.data} --measure"
     how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"
-    return f"{question.workload}, {question.label}{where}: {why}. {how}"
+    if question.on_device and known.results and not any(map(repeats.on_gpu, known.results)):
+        how = "No result of that machine is from a GPU: ask with --data host."
+    return f"{question}: {why}. {how}"
 
 
 def _pick(estimates: Sequence[Estimate], known: Knowledge) -> Pick:
@@ -400,12 +426,11 @@ def of_this_processor(results: Iterable[Result]) -> bool:
 def useless_here(question: Question) -> set[str]:
     """The techniques that are no advice for this machine, since it lacks the GPU, or its GPU the memory. What only has
     to be installed is advice. NoAdvice if the data fit nowhere."""
-    if question.data == Data.DEVICE and question.has_arrays and not machine.gpus():
+    if question.on_device and not machine.gpus():
         raise NoAdvice("This machine has no GPU on which the data could be: ask with --data host.")
     needed = catalogue.workload_module(question.workload).footprint(question.size)
     memory = min((gpu.memory_bytes for gpu in machine.gpus()), default=0)
-    places = {Data.HOST: (psutil.virtual_memory().total, "this machine"), Data.DEVICE: (memory, "its GPU")}
-    room, name = places[question.data if question.has_arrays else Data.HOST]
+    room, name = (memory, "its GPU") if question.on_device else (psutil.virtual_memory().total, "this machine")
     if needed > room:
         raise NoAdvice(
             f"{question.workload}, {question.label}: its arrays take {needed / 1e9:,.1f} GB, and {name} has"
@@ -439,7 +464,7 @@ def candidates(question: Question, others: Iterable[Knowledge], useless: Contain
         if not machine.obstacle(recipe)
         and not mode_of(recipe.math)
         and recipe.technique not in useless
-        and (question.data == Data.HOST or not question.has_arrays or recipe.runs_on != "CPU")
+        and question.is_for(recipe)
     ]
     engines = catalogue.engines()
     recipes.sort(

@@ -446,8 +446,9 @@ def choose_recipe(
     data: Annotated[
         choosing.Data,
         typer.Option(
-            help="Where the arrays are: on the host, from where a GPU has to fetch them and to where it brings the"
-            " result, or on the device already."
+            help="What the arrays are. host: ordinary host arrays. pinned: page-locked host arrays, which the framework"
+            " allocates. device: arrays on the device already. A GPU fetches what is on the host, and brings the result"
+            " there."
         ),
     ] = choosing.Data.HOST,
     machine_name: Annotated[
@@ -999,7 +1000,7 @@ def size_of(word: str) -> int:
             if match["sign"] or size < 1:
                 cause = "it is less than 1"
             elif not size <= LARGEST:
-                cause = "it is more than 2**63 - 1, the largest integer of 64 bits, with which the recipes count"
+                cause = "it is more than 2**63 - 1, the largest signed 64-bit integer, with which the recipes count"
             elif size % 1 == 0:
                 return int(size)
     raise ValueError(f"'{word}' is not a valid size: {cause}")

@@ -66,9 +66,23 @@ def test_the_data_decide_which_time_counts():
     assert host.plain.runner_up.seconds == 0.6 and host.elsewhere["idiomatic"].technique == "cupy"
 
 
+def test_page_locked_arrays_are_for_recipes_that_make_them_and_like_any_others_to_a_cpu():
+    results = [
+        on_gpu("cupy", seconds=1e-3, transfer=0.6, pinned=0.03),
+        on_gpu("triton", seconds=1e-3, transfer=0.02),
+        on_cpu("torch_cpu", seconds=0.04, transfer=0.06),
+        on_cpu("dask", seconds=0.05, transfer=0.7, framework="Dask"),
+    ]
+    found = Knowledge(results).estimates(asked(data=Data.PINNED))
+    assert [(each.technique, each.seconds) for each in found] == [("cupy", 0.03), ("torch_cpu", 0.04), ("dask", 0.7)]
+    doubtful = replace(results[0], doubts={Metric.PINNED: "other programs kept 3.0 of 16 cores busy"})
+    assert names(advised(doubtful, *results[1:], data=Data.PINNED).plain) == ["torch_cpu"]
+    assert advised(*results, data=Data.HOST).plain.first.technique == "triton"
+
+
 def test_arrays_have_to_be_handed_to_an_engine_and_to_opencl():
-    engine = on_cpu("dask", seconds=0.01, transfer=0.7, framework="Dask")
-    opencl = on_cpu("pyopencl", seconds=0.02, transfer=0.5, name="pthread-Xeon")
+    engine = on_cpu("dask", seconds=0.05, transfer=0.7, framework="Dask")
+    opencl = on_cpu("pyopencl", seconds=0.05, transfer=0.5, name="pthread-Xeon")
     found = advised(engine, opencl, on_cpu("numpy", seconds=0.3, transfer=0.4), data=Data.HOST)
     times = [found.plain.first, found.plain.runner_up]
     assert [(each.technique, each.seconds) for each in times] == [("numpy", 0.3), ("pyopencl", 0.5)]
@@ -83,7 +97,7 @@ def test_without_arrays_it_does_not_matter_where_they_are():
         question = asked(20_000, data, "random_subset_mean")
         found = choosing.advise(question, Knowledge(results))
         assert found.plain.first.technique == "numba_cpu"
-        assert "makes its own data" in shown.asked(question)
+        assert str(question) == "random_subset_mean, 20,000², which makes its own data"
 
 
 # ---- The time at any size.
@@ -157,15 +171,28 @@ def test_below_the_smallest_size_a_call_takes_what_any_takes():
     assert known.seconds == 5e-6
 
 
+def test_below_the_smallest_size_page_locked_arrays_take_what_they_take_elsewhere():
+    own = [on_gpu("cupy", size, 1e-3, pinned=seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
+    other = replace(on_gpu("cupy", SMALL, 1e-6, pinned=5e-6), workload="increment")
+    (known,) = Knowledge([*own, other]).estimates(asked(10, Data.PINNED))
+    assert known.seconds == 5e-6
+
+
 def test_one_size_is_no_estimate():
     with pytest.raises(NoAdvice, match=r"only 268,435,456 is known, and an estimate takes two sizes.*--measure"):
         advised(on_gpu("cupy"), size=2 * LARGE)
     with pytest.raises(NoAdvice, match=r"no time of it is known.*--measure"):
-        advised(on_cpu("numpy"))
+        advised(replace(on_gpu("cupy"), workload="increment"))
     with pytest.raises(
-        NoAdvice, match=r"multiply, 7, with .* on that machine: gpu-cookbook choose multiply -s 7 --data"
+        NoAdvice, match=r"no time of it is known\. No result of that machine is from a GPU: .*--data host"
     ):
-        choosing.advise(asked(7), Knowledge([]), here=False)
+        advised(on_cpu("numpy"))
+    for data in Data:
+        with pytest.raises(NoAdvice) as raised:
+            choosing.advise(asked(7, data), Knowledge([]), here=False)
+        command = f"gpu-cookbook choose multiply -s 7 --data {data} --measure"
+        assert str(raised.value).startswith(f"{asked(7, data)}: no time of it is known.")
+        assert str(raised.value).endswith(f"To measure it, on that machine: {command}")
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.REFUSED, Status.SKIPPED])
@@ -323,7 +350,7 @@ def test_a_tuned_recipe_on_the_other_device_is_named_if_it_takes_less_than_the_i
         results = [cpu, slow, on_gpu("cupy_transfer_tuned", seconds=0.1, transfer=seconds)]
         text = printed(advised(*results, data=Data.HOST), *results)
         assert "cupy, takes 3.00 times as long" in text
-        assert ("cupy_transfer_tuned, which is tuned for the GPU, takes 2.00 times as long" in text) == said
+        assert ("cupy_transfer_tuned, which is tuned for the GPU, 2.00 times." in text) == said
 
 
 def test_the_reason_is_in_numbers():
@@ -334,10 +361,48 @@ def test_the_reason_is_in_numbers():
     ]
     text = printed(advised(*results, data=Data.HOST), *results)
     assert "Take torch_cpu, PyTorch on the CPU: 40.0 ms." in text
-    assert "The runner-up, numpy, takes 7.50 times as long and the first on the GPU, cupy, takes 10.0 times" in text
+    assert "The runner-up, numpy, takes 7.50 times as long; the first on the GPU, cupy, 10.0 times." in text
     assert "Of cupy's time, 75 % is the way to the GPU and back." in text
     assert "gpu-cookbook show multiply torch_cpu pip install torch numpy" in text
     assert "Stored results of box, 2026-11-21: NVIDIA H200, Xeon, 16 cores." in text
+
+
+def test_the_way_is_said_of_recipes_on_the_gpu_only():
+    for data, seconds, told in (
+        (Data.PINNED, 0.2, "Of cupy's time, 50 % is the way to the GPU and back."),
+        (Data.HOST, 100.0, "Of cupy's time, more than 99 % is the way to the GPU and back."),
+    ):
+        gpu = on_gpu("cupy", seconds=0.1, transfer=seconds, pinned=seconds)
+        assert told in printed(advised(gpu, data=data), gpu)
+    engine = on_cpu("dask", seconds=0.05, transfer=0.7, framework="Dask")
+    assert "the way" not in printed(advised(engine, data=Data.HOST), engine)
+
+
+def test_where_page_locked_arrays_come_from():
+    gpu, cpu = on_gpu("cupy", seconds=0.1, pinned=0.2), on_cpu("torch_cpu", seconds=0.1)
+    text = printed(advised(gpu, data=Data.PINNED), gpu)
+    assert "multiply, 268,435,456, with the data in page-locked host arrays" in text
+    assert "Its pinned(shape) makes page-locked arrays: one for each input, and one for out." in text
+    norm = [replace(gpu, workload="norm")]
+    found = choosing.advise(asked(data=Data.PINNED, workload="norm"), Knowledge(norm))
+    assert "page-locked arrays: one for each input." in printed(found, *norm)
+    text = printed(advised(gpu, cpu, data=Data.PINNED), gpu, cpu)
+    like = "To torch_cpu, on the CPU, page-locked arrays are like any others; "
+    assert f"{like}cupy makes them by its pinned(shape)." in text
+    assert f"{like}no time on a GPU is known." in printed(advised(cpu, data=Data.PINNED), cpu)
+    assert "page-locked" not in printed(advised(gpu, cpu, data=Data.HOST), gpu, cpu)
+
+
+def test_the_signs_of_ranks_are_explained():
+    best, tie = "* is the best in its lane.", "= is tied with the best of its lane."
+    equal = [on_gpu("cupy"), on_gpu("numba")]
+    for results, signs in (
+        (equal[:1], [best]),
+        (equal, [tie]),
+        ([*equal, on_gpu("cupy_tuned", seconds=0.5)], [best, tie]),
+    ):
+        text = printed(advised(*results), *results)
+        assert [each for each in (best, tie) if each in text] == signs
 
 
 def test_how_near_a_copy_it_comes():
@@ -519,6 +584,17 @@ def test_only_recipes_on_the_gpu_are_measured_where_the_data_are_there(here):
     assert not any(each.math.startswith(("TF32", "bfloat16")) for each in found)
 
 
+def test_of_recipes_on_the_gpu_those_that_make_page_locked_arrays_are_measured(here):
+    every = {each.technique for each in catalogue.of_workload("multiply")}
+    here("NVIDIA RTX 4090")
+    found = {each.technique for each in choosing.candidates(asked(data=Data.PINNED), [], ())}
+    assert {"cupy", "torch_transfer_tuned", "torch_cpu", "numpy", "dask"} <= found
+    assert not {"cupy_raw", "triton", "jax", "dask_cuda"} & found and {"cupy_raw", "triton", "jax"} <= every
+    here()
+    alike = [choosing.candidates(asked(data=data), [], ()) for data in (Data.HOST, Data.PINNED)]
+    assert alike[0] == alike[1]  # what can run on the CPU does so here
+
+
 def test_what_is_measured_ends_in_a_minute(here):
     here()
     recipes = [each for each in catalogue.of_workload("multiply") if each.runs_on == "CPU"]
@@ -539,9 +615,10 @@ SIZES = (SMALL, MIDDLE, LARGE)
 def straight(origin=making.BOX, **changes):
     """Results that lie on what the estimate assumes."""
     return [
-        on_gpu(name, size, 1e-5 + slope * size, transfer=1e-4 + slope * size, origin=origin, **changes)
+        on_gpu(name, size, 1e-5 + work, transfer=1e-4 + work, pinned=5e-5 + work, origin=origin, **changes)
         for name, slope in CURVES.items()
         for size in SIZES
+        for work in (slope * size,)
     ]
 
 
@@ -556,6 +633,11 @@ def test_where_times_are_as_assumed_every_hidden_size_is_found():
     assert [each.error for each in found] == pytest.approx([1] * len(found), rel=1e-3)
 
 
+def test_without_times_from_page_locked_arrays_only_the_others_are_asked_for():
+    every = [replace(each, timings={Metric.TRANSFER: each.timings[Metric.TRANSFER]}) for each in straight()]
+    assert {each.question.data for each in evaluation.cases(every)} == {Data.HOST}
+
+
 def test_a_wrong_pick_is_counted_with_what_it_costs():
     slow = [replace(each) for each in straight() if (each.technique, each.size) != ("cupy", MIDDLE)]
     usual = 1e-4 + 1e-9 * MIDDLE
@@ -567,7 +649,7 @@ def test_a_wrong_pick_is_counted_with_what_it_costs():
     assert case.regret == pytest.approx(2) and not (case.right or case.close)
     summary, missed = evaluation.tables(slow)
     row = next(each for each in summary.records if each["hidden"] == evaluation.BETWEEN)
-    assert (row["cases"], row["right"], row["worst_regret"]) == (2, 0.5, pytest.approx(2))
+    assert (row["cases"], row["right"], row["worst_regret"]) == (3, pytest.approx(2 / 3), pytest.approx(2))
     assert [each["pick"] for each in missed.records if each["hidden"] == evaluation.BETWEEN] == ["cupy"]
 
 
@@ -623,8 +705,8 @@ def test_runs_of_other_commits_count_where_nothing_else_differs():
         (["multply", "-s", "7"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["multiply"], "Missing option '--size'"),
         (["multiply", "-s", "0"], "'0' is not a valid size: it is less than 1"),
-        (["multiply", "-s", "2**64"], "'2**64' is not a valid size: it is more than 2**63 - 1, the largest integer of 64 bits"),
-        (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'device'"),
+        (["multiply", "-s", "2**64"], "'2**64' is not a valid size: it is more than 2**63 - 1, the largest"),
+        (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'pinned', 'device'"),
         (["multiply", "-s", "7", "--machine", "m", "--measure"], "--measure measures this machine: omit --machine."),
         (["multiply", "-s", "2**50"], "GB, and this machine has"),
     ],
@@ -655,6 +737,8 @@ def test_the_stored_machines_give_advice():
     assert err == "" and "multiply, 5,000,000, with the data on the device" in out
     assert "Take " in out and "gpu-cookbook show multiply " in out and "pip install " in out
     assert "Stored results of nvidia-h200" in out
+    out, err = invoked("choose", "matmul", "-s", "4096", "--machine", "nvidia-h200", "--data", "pinned")
+    assert err == "" and "with the data in page-locked host arrays" in out and "pinned(shape)" in out
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, Question, of_this_processor
+from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, of_this_processor
 from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
 from gpu_cookbook.repeats import on_gpu
@@ -29,15 +29,10 @@ def advice(found: Advice, known: Knowledge, here: bool, width: int) -> Renderabl
     parts += [Text(f"Take {_named(first)}: {_seconds(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
     for each in found.shown:
         parts += _copied(each.first, here)
+        if found.question.data == Data.PINNED and found.question.has_arrays:
+            parts.append(Text(_page_locked(found, each.first)))
     notes = [*_cautions(found, known, here), *_sources(found, known, here)]
     return Group(*parts, Text(""), *(Text(plain(note), "dim") for note in notes))
-
-
-def asked(question: Question) -> str:
-    """The question in one line."""
-    way = {Data.HOST: "from host arrays to a host result", Data.DEVICE: "with the data on the device"}
-    where = way[question.data] if question.has_arrays else "which makes its own data"
-    return f"{question.workload}, {question.label}, {where}"
 
 
 def _seconds(estimate: Estimate) -> str:
@@ -78,7 +73,7 @@ def _table(found: Advice) -> Table:
                 )
             )
     head = ("recipe", "on", "time", "× as long")
-    return Table(asked(found.question), head, "llrr", rows, [], [], found.question.workload)
+    return Table(str(found.question), head, "llrr", rows, [], [], found.question.workload)
 
 
 def _shown(found: Advice, pick: Pick) -> list[Estimate]:
@@ -110,10 +105,11 @@ def _reasons(found: Advice) -> Iterator[str]:
         (f"{{}}, which is tuned for the {'CPU' if first.on_gpu else 'GPU'},", tuned),
     ):
         if other and other is not first and other not in pick.ties:
-            words = f"{name.format(other.technique)} takes {_times(other, first)} times as long"
+            verb, end = ("", "") if told else (" takes", " as long")
+            words = f"{name.format(other.technique)}{verb} {_times(other, first)} times{end}"
             told.setdefault(other.technique, words)
     if told:
-        sentence = _joined([*told.values()])
+        sentence = "; ".join(told.values())
         yield f"{sentence[0].upper()}{sentence[1:]}."
     rates = first.result.rates
     if first.measured and first.metric == Metric.RESIDENT and rates and rates.share and first.result.memory_bound:
@@ -133,12 +129,16 @@ def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
     """Which part of a time from host to host is the way to the GPU and back."""
     for each in (first, other):
         if each and each.way is not None:
-            yield f"Of {each.technique}'s time, {100 * each.way:.0f} % is the way to the GPU and back."
+            share = "more than 99 %" if each.way > 0.99 else f"{100 * each.way:.0f} %"
+            yield f"Of {each.technique}'s time, {share} is the way to the GPU and back."
 
 
 def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     workload, size = catalogue.workload_module(found.question.workload), found.question.size
     every = [each for pick in found.shown for each in _shown(found, pick)]
+    alone = {not pick.ties for pick in found.shown}
+    best, tie = LEGEND[format.RANKS[Rank.BEST]], f"{format.RANKS[Rank.TIE]} is tied with the best of its lane."
+    yield " ".join([best] * (True in alone) + [tie] * (False in alone))
     bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in every if not each.measured}
     if bases:
         two = (
@@ -194,6 +194,17 @@ def _copied(estimate: Estimate, here: bool) -> Iterator[RenderableType]:
         yield Text(plain(f"It does not run here yet: {obstacle}."))
     elif obstacle:
         yield Text("It is not installed here yet.")
+
+
+def _page_locked(found: Advice, estimate: Estimate) -> str:
+    """Where page-locked arrays for a recipe come from."""
+    recipe = estimate.recipe
+    if estimate.on_gpu:
+        takes_out = any("out" in recipe.functions.get(name, ()) for name in ("round_trip", "download"))
+        return f"Its pinned(shape) makes page-locked arrays: one for each input{', and one for out' * takes_out}."
+    others = [each for each in found.elsewhere.values() if each.on_gpu]
+    which = f"{others[0].technique} makes them by its pinned(shape)" if others else "no time on a GPU is known"
+    return f"To {recipe.technique}, on the CPU, page-locked arrays are like any others; {which}."
 
 
 def _named(estimate: Estimate) -> str:
