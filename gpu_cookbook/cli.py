@@ -995,7 +995,7 @@ def size_of(word: str) -> int:
     if match := SIZE.fullmatch(word):
         with decimal.localcontext(decimal.Context(traps=[])):  # what is too large for this, too, is infinite or NaN
             size = Decimal(match["number"].replace(",", ""))
-            if match["power"]:
+            if match["power"] and size:  # nothing to the power of nothing is not a number
                 size **= Decimal(match["power"])
             if match["sign"] or size < 1:
                 cause = "it is less than 1"
