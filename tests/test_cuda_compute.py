@@ -18,7 +18,7 @@ def done(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.workload)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
 def test_right_on_the_host(recipe):
     found = done(recipe.path)
     assert found.returncode == 0, found.stderr
@@ -27,17 +27,24 @@ def test_right_on_the_host(recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("workload", "old", "new", "fault"),
+    ("workload", "technique", "old", "new", "fault"),
     [
-        ("multiply", "num_items=a.size", "num_items=(a.size + 1) // 2", "elements are wrong"),
-        ("subset_mean", "k // across * 2 * columns", "k // across * columns", "instead of"),
-        ("subset_mean", "add_one, float64)", "add_one, int64)", "AssertionError"),
-        ("norm", 'num_items": x.size', 'num_items": (x.size + 1) // 2', "instead of"),
-        ("random_subset_mean", "(x.shape[1], row, column, seed)", "(x.shape[1], 0, column, seed)", "chunks"),
+        ("multiply", "cuda_compute", "num_items=a.size", "num_items=(a.size + 1) // 2", "elements are wrong"),
+        ("subset_mean", "cuda_compute", "k // across * 2 * columns", "k // across * columns", "instead of"),
+        ("subset_mean", "cuda_compute", "add_one, float64)", "add_one, int64)", "AssertionError"),
+        ("norm", "cuda_compute", 'num_items": x.size', 'num_items": (x.size + 1) // 2', "instead of"),
+        (
+            "random_subset_mean",
+            "cuda_compute",
+            "(x.shape[1], row, column, seed)",
+            "(x.shape[1], 0, column, seed)",
+            "chunks",
+        ),
+        ("random_subset_mean", "cuda_compute_tuned", "TWO * pair + TWO", "TWO * pair", "instead of"),
     ],
 )
-def test_the_fake_finds_what_is_wrong(workload, old, new, fault, tmp_path):
-    (recipe,) = (each for each in RECIPES if each.workload == workload)
+def test_the_fake_finds_what_is_wrong(workload, technique, old, new, fault, tmp_path):
+    recipe = catalogue.find(workload, technique)
     text = recipe.path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     (tmp_path / workload).mkdir()
