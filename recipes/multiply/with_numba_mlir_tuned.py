@@ -6,7 +6,7 @@ Install: pip install "numba-cuda-mlir[cu13]"
 Environment: numba_mlir
 
 Each thread starts four loads before its first store, which keeps more of them in flight than one element per thread.
-Not measured yet.
+Not measured yet at 2**28 elements.
 """
 
 import numpy as np
