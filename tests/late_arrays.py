@@ -30,7 +30,7 @@ N = 19  # elements: the last block is not full
 SEEDS = 5
 
 path = Path(sys.argv[1])
-library = importlib.import_module(f"fake_{path.stem.rpartition('_')[2]}")
+library = importlib.import_module(f"fake_{path.stem.removesuffix('_tuned').rpartition('_')[2]}")
 if library.__name__ == "fake_cupy":
     kind, is_named = library.ndarray, True  # CuPy's arrays name the current stream; by 1 if that is the default one
     STREAMS = [legacy, library.CupyStream(), library.CupyStream(non_blocking=True)]

@@ -13,7 +13,7 @@ from gpu_cookbook import catalogue
 RECIPES = {
     (recipe.workload, recipe.technique): recipe
     for recipe in catalogue.recipes()
-    if recipe.technique in ("numba_cupy", "numba_torch")
+    if recipe.technique.removesuffix("_tuned") in ("numba_cupy", "numba_torch")
 }
 SCRIPT = Path(__file__).with_name("late_arrays.py")
 
@@ -24,7 +24,8 @@ def found(path):
 
 
 def test_each_elementwise_workload_has_one_for_each_library():
-    assert {*RECIPES} == {(w, t) for w in ("multiply", "increment") for t in ("numba_cupy", "numba_torch")}
+    techniques = [library + ending for library in ("numba_cupy", "numba_torch") for ending in ("", "_tuned")]
+    assert {*RECIPES} == {(w, t) for w in ("multiply", "increment") for t in techniques}
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=map("-".join, RECIPES))
@@ -44,6 +45,8 @@ def test_right_in_any_stream(recipe):
         ("multiply", "numba_cupy", "    if any(place != here", "    if any(place == 2", "is not refused"),
         ("multiply", "numba_torch", "    torch.cuda.synchronize()", "    pass", "elements are wrong"),
         ("multiply", "numba_cupy", "x.flags.c_contiguous", "True", "a device array"),
+        ("multiply", "numba_torch_tuned", "range(i, n, THREADS)", "range(i, n - 1, THREADS)", "elements are wrong"),
+        ("increment", "numba_cupy_tuned", "// (4 * THREADS)", "// (5 * THREADS)", "elements are wrong"),
     ],
 )
 def test_what_is_wrong_is_found(workload, technique, old, new, fault, tmp_path):
