@@ -432,7 +432,7 @@ def machine_page(machine: str) -> str:
     if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
         (reached, _), complaints = limits.kept_tables(own)
         stored.complain(complaints)
-        lines += ["## Tuned recipes and their targets", ""]
+        lines += ["## The fastest recipes and their targets", ""]
         lines += fragment(f"{machine}-limits", "", [reached], [], "../")
     lines += ["```{toctree}", ":hidden:", "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""]
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 """cuTile's recipes without a GPU: their kernels compile for one generation, and NumPy runs them block by block."""
 
+import ast
 import io
 import itertools
 import sys
@@ -38,6 +39,18 @@ def test_a_recipe_compiles_its_kernels_anew(monkeypatch):
     """Also where a user has named a folder for them, which counts more than XDG_CACHE_HOME."""
     monkeypatch.setenv("CUDA_TILE_CACHE_DIR", "/kept")
     assert runner.environment("folder")["CUDA_TILE_CACHE_DIR"].startswith("folder")
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
+def test_a_kernel_has_only_such_floats_as_float32_has_too(recipe):
+    """cuTile rounds a float of Python's to float32, whatever it is multiplied with; ct.float64("0.1") is exact."""
+    functions = [each for each in ast.parse(recipe.path.read_text("utf-8")).body if isinstance(each, ast.FunctionDef)]
+    inside = [each for function in functions for each in ast.walk(function)]
+    floats = [each.value for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, float)]
+    assert [value for value in floats if float(np.float32(value)) != value] == []
+    assert [
+        ast.unparse(each) for each in inside if isinstance(each, ast.Attribute) and "math." in ast.unparse(each)
+    ] == []
 
 
 @pytest.mark.skipif(not HERE, reason="cuda-tile not installed")

@@ -23,10 +23,7 @@ MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 # 22 s are a mean of twelve recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen recipes of norm took
 # 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 4.5, 2.5
-PER_LARGEST_ON_GPU = {
-    **{"increment": 12, "multiply": 14, "matmul": 11, "norm": 7},
-    **{"subset_mean": 30, "random_subset_mean": 22},
-}
+PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22)
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
 CALLS = 10  # of a recipe, at the least, until all metrics of a result are known
 

@@ -35,7 +35,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory and system, from asv",
     runs.FILE: "each measurement with its conditions",
     scaling.FILE: "what gpu-cookbook scale measured",
-    LIMITS: "how near the tuned recipes come to their targets",
+    LIMITS: "how near the fastest recipes come to their targets",
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
     sent.FILE: "who sends it, the installed versions, what doctor found",

@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Each thread has four loads on their way, which keeps more of them in flight than one. The file is long because Numba has
-no sum over a block: it is written out. On an NVIDIA H200: 438 µs for 2**28 elements, and 207 µs
-for 40,000, since Numba takes that long for what a call does on the host.
+no sum over a block: it is written out. On an NVIDIA H200: 438 µs for 2**28 elements, and 207 µs for 40,000, since Numba
+takes that long for what a call does on the host.
 """
 
 import math

@@ -6,8 +6,7 @@ Install: pip install "cuda-cccl[cu13]" "cupy-cuda13x[ctk]"
 Environment: cuda_compute
 
 Sample (i, j) is a function of the seed, i and j alone (Philox4x32-10), so only the samples of the subset are made, and
-none is stored: what is reduced is an iterator over pairs of them. It has no kernel to tune: what is left is one
-division for each pair, to find its row, and the library's functions. Not measured yet.
+none is stored: what is reduced is an iterator over pairs of them. Not measured yet.
 """
 
 import math
@@ -44,6 +43,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
+    rows, columns = int(rows), int(columns)  # of NumPy's integers, products may not fit
     if rows * columns == 0:
         return cp.full(1, cp.nan)
     pairs = (columns + 3) // 4  # in a row

@@ -11,8 +11,6 @@ Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"). Ea
 of its place alone, and so chunk has no say in what they are.
 """
 
-import math
-
 import cuda.tile as ct
 import cupy as cp
 
@@ -47,7 +45,8 @@ def add_subset(
             # Box and Muller make a normal of them. There is no logarithm of 0.
             u = ct.astype((c0 << half | c1) >> lost, ct.float64) * 2.0**-53 + 2.0**-54
             turn = ct.astype((c2 << half | c3) >> lost, ct.float64) * 2.0**-53
-            x = 10 + ct.sqrt(-2.0 * ct.log(u)) * ct.cos(2.0 * math.pi * turn)
+            # 2 pi as text: cuTile rounds Python's floats to float32. Powers of two stay what they are.
+            x = 10 + ct.sqrt(-2.0 * ct.log(u)) * ct.cos(ct.float64("6.283185307179586") * turn)
             subset = (column < columns) & (column % 2 == 0) & (row % 2 == 0)
             total = total + ct.where(subset, x + 1, 0.0)
     ct.store(sums, (ct.bid(0),), ct.sum(total))  # no atomics: the same answer every time

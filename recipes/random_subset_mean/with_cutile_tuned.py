@@ -6,8 +6,7 @@ Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. What is left is instructions: Taylor series need fewer than the library's functions. Not measured yet.
+Only the samples of the subset are made, since sample (i, j) is a function of the seed, i and j alone. Not measured yet.
 """
 
 import math
@@ -18,17 +17,17 @@ import cupy as cp
 BLOCKS = 2**16  # at most; below that, one block per row. Many are short: the last to end leave little of the GPU idle
 PAIRS = 512  # of samples that a block makes at a time; a power of two
 WORD = 2**32 - 1
-# Taylor's coefficients, the highest first, to where the next term is below 2**-54 of the whole: of 2 atanh(s) / s - 2
-# in s**2 < 0.0295, and of sin(x) / x - 1 and cos(x) - 1 in x**2 < 0.617, each divided by its variable.
-LOG = tuple(2 / n for n in range(21, 1, -2))
-SINE, COSINE = (tuple((-1) ** (n // 2) / math.factorial(n) for n in range(k, k - 16, -2)) for k in (17, 16))
+# Taylor's coefficients to below 2**-54, the highest first: of 2 atanh(s) / s - 2 in s**2 < 0.0295, sin(x) / x - 1 and
+# cos(x) - 1 in x**2 < 0.617, each divided by its variable. As text, since cuTile rounds Python's floats to float32.
+LOG = tuple(str(2 / n) for n in range(21, 1, -2))
+SINE, COSINE = (tuple(str((-1) ** (n // 2) / math.factorial(n)) for n in range(k, k - 16, -2)) for k in (17, 16))
 Int, u32, u64, f32, f64 = ct.ScalarInt64, ct.uint32, ct.uint64, ct.float32, ct.float64
 
 
 def polynomial(x, coefficients):
-    value = coefficients[0]
+    value = f64(coefficients[0])
     for coefficient in ct.static_iter(coefficients[1:]):
-        value = value * x + coefficient
+        value = value * x + f64(coefficient)
     return value
 
 
@@ -48,12 +47,13 @@ def normals(c0, c1, c2, c3, k0, k1):  # two independent normal(0, 1) samples, fr
     inverse = ct.astype(ct.truediv(1.0, ct.astype(2.0 + f, f32), rounding_mode=ct.RoundingMode.APPROX), f64)
     error = 1.0 - (2.0 + f) * inverse
     s = f * (inverse + inverse * (error + error * error))
-    t = 1e-37 - 2.0 * (ct.astype(exponent, f64) * 0.6931471805599453 + (f - s * (f - s * s * polynomial(s * s, LOG))))
-    inverse = ct.astype(ct.rsqrt(ct.astype(t, f32)), f64)  # 1e-37 changes nothing, except where u is 1: t is not 0
+    log = ct.astype(exponent, f64) * f64("0.6931471805599453") + (f - s * (f - s * s * polynomial(s * s, LOG)))
+    t = 2.0**-122 - 2.0 * log
+    inverse = ct.astype(ct.rsqrt(ct.astype(t, f32)), f64)  # 2**-122 changes nothing, except where u is 1
     error = 1.0 - t * inverse * inverse
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
     quarter = ct.astype(2.0 * v + 0.5, ct.int32)  # the nearest: v is not negative
-    x = 3.141592653589793 * (v - 0.5 * ct.astype(quarter, f64))  # an eighth of a turn from it, or less
+    x = f64("3.141592653589793") * (v - 0.5 * ct.astype(quarter, f64))  # an eighth of a turn from it, or less
     sine, cosine = x + x * (x * x * polynomial(x * x, SINE)), 1.0 + x * x * polynomial(x * x, COSINE)
     cosine, sine = ct.where((quarter & 1) == 1, -sine, cosine), ct.where((quarter & 1) == 1, cosine, sine)
     radius = ct.where((quarter & 2) == 2, -radius, radius)
@@ -77,7 +77,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cp.array(cp.nan)
     sums = cp.empty(min(BLOCKS, (rows + 1) // 2))
