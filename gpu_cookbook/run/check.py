@@ -152,7 +152,7 @@ class Expected:
         result, expected = np.asarray(result), self.answer
         if result.shape != expected.shape:
             return f"the result's shape is {result.shape} instead of {expected.shape}"
-        dtype = next((x.dtype for x in self.inputs if isinstance(x, np.ndarray)), np.float64)
+        dtype = next((x.dtype for x in reversed(self.inputs) if isinstance(x, np.ndarray)), np.float64)
         if result.dtype != dtype:
             return f"the result's dtype is {result.dtype} instead of {dtype}"
         if _equal(result, expected) and not (self.exact and self.has_zero):
@@ -206,8 +206,9 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
         return all(pool.map(lambda part: np.array_equal(a[part], b[part]), parts))
 
 
-def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """(description, inputs): the same values in other memory layouts and numbers of dimensions."""
+def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """(description, inputs): the same values in other memory layouts and, of arrays with one dimension that may have
+    ``any_shape``, in other numbers of dimensions."""
     yield "", tuple(inputs)
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     if not arrays:
@@ -216,9 +217,9 @@ def variants(inputs: Sequence[Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "every other element of a larger array: ", tuple(np.repeat(x, 2, axis=-1)[..., ::2] for x in inputs)
     if arrays[0].ndim == 2:
         yield "Fortran order: ", tuple(np.asfortranarray(x) for x in inputs)
-    elif arrays[0].size % 2 == 0:
+    elif any_shape and arrays[0].size % 2 == 0:
         yield "two-dimensional, Fortran order: ", tuple(np.asfortranarray(x.reshape(2, -1)) for x in inputs)
-    if arrays[0].ndim == 1:  # of any shape
+    if arrays[0].ndim == 1 and any_shape:
         size = arrays[0].size
         for shape in [()] * (size == 1) + [(size, 1, 1), (1, 2, size // 2, 1, 1)] * (size % 2 == 0):
             yield f"{len(shape)} dimensions: ", tuple(x.reshape(shape) for x in inputs)
@@ -235,10 +236,11 @@ def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Se
     if any(x.size > MOST for x in plain if isinstance(x, np.ndarray)):
         yield "", plain
         return
-    yield from variants(plain)
+    any_shape = not hasattr(workload, "AXES")
+    yield from variants(plain, any_shape)
     special = getattr(workload, "special_inputs", lambda size, seed: ())
     for number, (description, inputs) in enumerate(special(size, seed)):
-        for layout, values in [("", inputs)] if number else variants(inputs):
+        for layout, values in [("", inputs)] if number else variants(inputs, any_shape):
             yield description + layout, values
 
 
@@ -292,7 +294,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         if fault:
             return f"prepared: {fault}"
     fault = check_views(module, workload, inputs)
-    if not fault and inputs and all(isinstance(x, np.ndarray) and x.ndim == 1 and x.size % 2 == 0 for x in inputs):
+    flat = not hasattr(workload, "AXES") and all(isinstance(x, np.ndarray) and x.ndim == 1 for x in inputs)
+    if not fault and flat and all(x.size % 2 == 0 for x in inputs):
         fault = check_views(module, workload, [x.reshape(2, -1) for x in inputs])
     if fault:
         return fault
@@ -336,7 +339,7 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
         return result
 
     def rewritten(values: Sequence[Any]) -> bool:
-        return all([memory.write(x, each) for x, each in zip(arguments, values, strict=True)])
+        return memory.fill(arguments, values)
 
     before = done()
     if repeats(workload):
@@ -357,7 +360,7 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
         if fault := other.fault_of(done(), download):
             return f"the same arrays with other values: {fault}"
     else:
-        overwritten = np.full(other.answer.shape, SENTINEL, first[0].dtype)
+        overwritten = np.full(other.answer.shape, SENTINEL, first[-1].dtype)
         if not repeats(workload) and memory.write(done(), overwritten) and (fault := other.fault_of(done(), download)):
             return f"after the caller has changed a result: {fault}"
     if held is not None and not expected.holds(before):
@@ -379,7 +382,10 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
 def _mismatch(arrays: Sequence[Any], values: Sequence[np.ndarray]) -> str | None:
     """How the arrays differ from these values, in one line; None if they do not, or if it cannot be seen. A copy to the
     device that is under way may still arrive: only the recipe's own stream waits for it."""
-    for x, expected in zip(arrays, values, strict=True):
+    found = memory.arrays(arrays)
+    if len(found) != len(values):  # a handle of several arrays
+        return None
+    for x, expected in zip(found, values, strict=True):
         shape = tuple(getattr(x, "shape", expected.shape))
         if shape != expected.shape:
             return f"an array of shape {shape} instead of {expected.shape}"
@@ -515,8 +521,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
     expected = Expected(workload, others)
 
     def call() -> Any:
-        for x, values in zip(arguments, others, strict=True):
-            memory.write(x, values)
+        memory.fill(arguments, others)
         return replay()
 
     result = call()
@@ -528,7 +533,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
         return "wait() returns before the device is done"
     special = getattr(workload, "special_inputs", lambda size: ())
     for description, values in special(inputs[0].size) if inputs[0].ndim == 1 else ():
-        if not all([memory.write(x, each) for x, each in zip(arguments, values, strict=True)]):
+        if not memory.fill(arguments, values):
             break
         result = replay()
         wait(result)
@@ -588,14 +593,18 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
     hosts: dict[int | str, Any] = dict(enumerate(inputs))
     if takes_out(function):
         hosts["out"] = np.full(expected.answer.shape, np.nan, np.float32)
-    if not all(hasattr(x, "__getitem__") for x in upload(*inputs)):  # a number, or a handle to data in other processes
-        return None
+    uploaded = upload(*inputs)
+    if len(uploaded) != count or not all(hasattr(x, "__getitem__") for x in uploaded):
+        return None  # a table, a number, or a handle to data in other processes
 
     def written(name: int | str) -> bool:
         return name == "out" or repeats(workload)
 
     def fault_of(view: View, names: Sequence[int | str]) -> str | None:
-        larger = {n: view.around(x, SENTINEL if written(n) else np.nan) if n in names else x for n, x in hosts.items()}
+        def around(name: int | str, x: np.ndarray) -> np.ndarray:
+            return view.around(x, SENTINEL if written(name) or x.dtype.kind == "i" else np.nan)
+
+        larger = {n: around(n, x) if n in names else x for n, x in hosts.items()}
         whole: dict[int | str, Any] = dict(enumerate(upload(*(larger[i] for i in range(count)))))
         if "out" in names:
             whole["out"] = for_out(upload, larger["out"])
@@ -718,8 +727,8 @@ def _dtype_name(array: Any) -> str:
 
 
 def in_another_dtype(array: Any) -> Any:
-    """The same array on the same device in a dtype that no recipe accepts, made by its own framework; None for a handle
-    that hides its dtype, as engines with several processes use."""
+    """The same array on the same device in a dtype that no recipe accepts, made by its own framework; None for a table,
+    and for a handle that hides its dtype, as engines with several processes use."""
     kind = type(array).__module__.partition(".")[0]
     if kind == "torch":
         return array.half()
@@ -731,7 +740,7 @@ def in_another_dtype(array: Any) -> Any:
         return warp.zeros(array.shape, dtype=warp.float16, device=array.device)
     if kind == "cuda":  # cuda.core's views have no conversion; the same bytes stand for another number
         return array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))
-    if hasattr(array, "astype"):
+    if hasattr(array, "astype") and hasattr(array, "dtype"):  # and no table, whose columns have one each
         # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
         return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)
     return None

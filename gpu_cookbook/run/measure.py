@@ -303,8 +303,7 @@ class Calls:
             now.arguments = next(self.anew)
             return
         values = self.inputs[self.spare]
-        filled = all([memory.write(x, each) for x, each in zip(now.arguments, values, strict=True)])
-        if filled:
+        if memory.fill(now.arguments, values):
             now.number, self.spare, now.calls = self.spare, now.number, 0
 
     def call(self) -> Any:

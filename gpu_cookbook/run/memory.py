@@ -28,8 +28,11 @@ class Deferred(Exception):
 
 
 def read(result: Any) -> np.ndarray | None:
-    """A copy of what is in the memory of a result: of an array, a number, or of several arrays or handles, one after
-    the other. None if other processes hold it. Deferred if work is left, or if it cannot be seen whether any is."""
+    """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, one after the
+    other, or of the last column of a table. None if other processes hold it. Deferred if work is left, or if it cannot
+    be seen whether any is."""
+    if _is_table(result):
+        result = _columns(result)[-1:]
     parts = [_value(leaf) for leaf in leaves(result)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not parts:
@@ -57,6 +60,17 @@ def write(array: Any, values: np.ndarray) -> bool:
         assert kind.write
         kind.write(part, values if len(parts) == 1 else values.reshape(-1)[end - math.prod(shape) : end].reshape(shape))
     return True
+
+
+def arrays(arguments: Sequence[Any]) -> list[Any]:
+    """The arrays of a recipe's arguments: of a table, its columns."""
+    return [column for each in arguments for column in (_columns(each) if _is_table(each) else [each])]
+
+
+def fill(arguments: Sequence[Any], values: Sequence[np.ndarray]) -> bool:
+    """Puts these inputs into the memory of a recipe's arguments. False if that is not possible for all of them."""
+    found = arrays(arguments)
+    return len(found) == len(values) and all([write(x, each) for x, each in zip(found, values, strict=True)])
 
 
 def put(target: np.ndarray, values: np.ndarray | float) -> None:
@@ -132,6 +146,8 @@ def identity(result: Any) -> set[Any]:
             found |= {leaf.unsafe_buffer_pointer()} - {0}  # of an empty array
         elif is_cuda(leaf):
             found |= {_interface(leaf)["data"][0]} - {0}
+        elif type(leaf) is np.ndarray:
+            found |= {leaf.ctypes.data} if leaf.size else set()
         elif not is_on_host(leaf):
             found.add(leaf)
     return found
@@ -148,6 +164,8 @@ def leaves(result: Any) -> Iterator[Any]:
             yield from leaves(each)
     elif _kind(result) or _handle(result):
         yield result
+    elif _is_table(result):
+        yield from leaves(_columns(result))
     elif is_dataclass(result) or type(result).__module__.startswith("gpu_cookbook"):
         if hasattr(result, "__array__"):
             _refuse(result)
@@ -173,6 +191,26 @@ def _value(leaf: Any) -> np.ndarray | None:
     if not ready:
         raise Deferred(f"after wait(), the {type(leaf).__qualname__} that is the result is not done")
     return value
+
+
+# ---- Tables.
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is a DataFrame or a Series of these libraries, in the memory of this process. Dask's are handles."""
+    named = type(value).__name__ in ("DataFrame", "Series")
+    return named and type(value).__module__.partition(".")[0] in ("pandas", "polars", "cudf")
+
+
+def _columns(table: Any) -> list[Any]:
+    """The arrays in which a table has its columns: on a GPU what has the CUDA array interface; on the host read-only
+    ones of NumPy, since copies of a table share their columns until one of them is written to."""
+    found = [table[name] for name in table.columns] if hasattr(table, "columns") else [table]
+    columns = [each if is_cuda(each) else np.asarray(each).view() for each in found]
+    for each in columns:
+        if type(each) is np.ndarray:
+            each.flags.writeable = False
+    return columns
 
 
 # ---- Arrays.

@@ -1,0 +1,42 @@
+"""Group mean in Dask: its DataFrame, as in pandas, on partitions of pandas and the threads of one process.
+
+Framework: Dask
+Runs on: CPU
+Install: pip install "dask[complete]"
+Follows: https://docs.dask.org/en/stable/dataframe-groupby.html
+Engine: Dask, threads
+"""
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+
+ROWS = 2**20  # of a partition
+
+
+def upload(keys, values):
+    keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64)
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean takes two arrays of one axis and the same length, not {keys.shape} {values.shape}")
+    table = dd.from_pandas(pd.DataFrame({"key": keys, "value": values}), chunksize=ROWS)
+    return (table.persist(scheduler="threads"),)
+
+
+def group_mean(table):
+    return table.groupby("key", sort=True)["value"].mean().compute(scheduler="threads")
+
+
+def wait(means):
+    pass  # compute() returns when the threads are done
+
+
+def download(means):
+    return np.array(means)
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    keys, values = rng.integers(0, 1_000, 1_000_003), rng.standard_normal(1_000_003)
+    result = download(group_mean(*upload(keys, values)))
+    np.testing.assert_allclose(result, [values[keys == key].mean() for key in range(1_000)], rtol=1e-9, atol=1e-12)
+    print("group_mean, Dask: 1,000,003 rows, 1,000 keys, all right")

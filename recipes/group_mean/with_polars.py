@@ -1,0 +1,38 @@
+"""Group mean in Polars: group_by, mean and sort, on all cores.
+
+Framework: Polars
+Runs on: CPU
+Install: pip install polars numpy
+Environment: main, rapids
+Follows: https://docs.pola.rs/user-guide/expressions/aggregation/
+"""
+
+import numpy as np
+import polars as pl
+
+
+def upload(keys, values):
+    keys, values = np.array(keys, np.int64, order="C"), np.array(values, np.float64, order="C")  # or they are shared
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean takes two arrays of one axis and the same length, not {keys.shape} {values.shape}")
+    return (pl.DataFrame({"key": keys, "value": values}),)
+
+
+def group_mean(table):
+    return table.group_by("key").agg(pl.col("value").mean()).sort("key")
+
+
+def wait(means):
+    pass  # Polars returns when its threads are done
+
+
+def download(means):
+    return means["value"].to_numpy()
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    keys, values = rng.integers(0, 1_000, 1_000_003), rng.standard_normal(1_000_003)
+    result = download(group_mean(*upload(keys, values)))
+    np.testing.assert_allclose(result, [values[keys == key].mean() for key in range(1_000)], rtol=1e-9, atol=1e-12)
+    print("group_mean, Polars: 1,000,003 rows, 1,000 keys, all right")
