@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -328,7 +329,12 @@ def is_size(name: str, size: int | tuple[int, ...]) -> bool:
     return len(size) == len(first)
 
 
-def default_sizes(name: str) -> list[int]:
+def option_of(size: int | tuple[int, ...]) -> str:
+    """A size as the option --size takes it: 40000, or 1000000x1000."""
+    return str(size) if isinstance(size, int) else "x".join(map(str, size))
+
+
+def default_sizes(name: str) -> list[Any]:
     """The published sizes of a workload that suit this machine: without a GPU, the two smallest."""
     sizes = workload_module(name).SIZES
     return list(sizes if machine.gpus() else sizes[:2])

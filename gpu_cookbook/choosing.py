@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import psutil
 
@@ -39,7 +40,7 @@ class NoAdvice(ValueError):
 @dataclass(frozen=True)
 class Question:
     workload: str
-    size: int
+    size: Size
     data: Data
 
     def __str__(self) -> str:
@@ -195,11 +196,12 @@ class Knowledge:
 
     @cached_property
     def _recipes(self) -> list[list[Result]]:
-        """The results of each recipe, sorted by size."""
+        """The results of each recipe, at sizes as today's workload has, sorted by size."""
         there = {(each.workload, each.technique) for each in catalogue.recipes()}
         mine = [each for each in of_one_environment(self.results) if (each.workload, each.technique) in there]
-        ordered = sorted((each for each in mine if isinstance(each.size, int)), key=lambda each: each.size)
-        return grouped(ordered, lambda each: (each.workload, each.technique))
+        of_today = [each for each in mine if catalogue.is_size(each.workload, each.size)]
+        recipes = grouped(of_today, lambda each: (each.workload, each.technique))
+        return [sorted(those, key=lambda each: each.size) for those in recipes]
 
     @cached_property
     def _shortest(self) -> dict[tuple[str, str, Metric], float]:
@@ -225,9 +227,9 @@ class Knowledge:
         """By what factor their times may differ from one run to the next."""
         return max(self._pair(each.metric, each.result) for each in estimates)
 
-    def sizes(self, question: Question) -> list[int]:
+    def sizes(self, question: Question) -> list[Any]:
         """At which something was measured."""
-        return sorted({each.size for mine in self._mine(question) for each in mine if isinstance(each.size, int)})
+        return sorted({each.size for mine in self._mine(question) for each in mine})
 
     def of_size(self, question: Question) -> list[Result]:
         """What was measured at this very size, whatever came of it."""
@@ -256,12 +258,12 @@ class Knowledge:
 
     def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
         """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
-        tell."""
+        tell, or if a size is more than one number: the time is not in proportion to both."""
         metric = question.metric(mine[0])
         for each in mine:
             if each.size == question.size:
                 return Estimate(each.order(metric), metric, (each,))
-        if len(mine) < 2:
+        if len(mine) < 2 or not isinstance(question.size, int):
             return None
         below = sum(question.work(each.size) < question.work() for each in mine)
         start = min(max(below - 1, 0), len(mine) - 2)
@@ -348,8 +350,10 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
 def _missing(question: Question, known: Knowledge, here: bool) -> str:
     workload = catalogue.workload_module(question.workload)
     sizes = ", ".join(map(workload.label, known.sizes(question)))
-    why = f"only {sizes} is known, and an estimate takes two sizes" if sizes else "no time of it is known"
-    command = f"gpu-cookbook choose {question.workload} -s {question.size} --data {question.data} --measure"
+    rule = "an estimate takes two sizes" if isinstance(question.size, int) else "others are not estimated"
+    why = f"only {sizes} is known, and {rule}" if sizes else "no time of it is known"
+    asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
+    command = f"gpu-cookbook choose {question.workload} {asked} --measure"
     how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"
     if question.on_device and known.results and not any(map(repeats.on_gpu, known.results)):
         how = "No result of that machine is from a GPU: ask with --data host."

@@ -336,8 +336,9 @@ def compare(
             "--size",
             "-s",
             metavar="S",
-            help="Only this size, as a number of elements or the side of a square: 40000, 1_000_000, 1e6, 2**28. Can "
-            "be repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
+            help="Only this size, as a number of elements, the side of a square, or rows and keys of a table: 40000,"
+            " 1_000_000, 1e6, 2**28, 1e6x1000. Can be repeated. If omitted, the published sizes; without a GPU, the two"
+            " smallest of them.",
         ),
     ] = None,
     form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
@@ -440,7 +441,8 @@ def choose_recipe(
             "--size",
             "-s",
             metavar="S",
-            help="Any number of elements, or side of a square: 40000, 5_000_000, 5e6, 2**28.",
+            help="Any number of elements, or side of a square: 40000, 5_000_000, 5e6, 2**28. Of a table, rows and keys"
+            " that were measured: 1e6x1000.",
         ),
     ],
     data: Annotated[
@@ -520,7 +522,8 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
     if len(few) < 2:
         names = "".join(f" -t {each.technique}" for each in [*candidates][:3])
         raise choosing.NoAdvice(
-            f"That takes longer than a minute: gpu-cookbook compare {question.workload} -s {question.size}{names}"
+            f"That takes longer than a minute: gpu-cookbook compare {question.workload}"
+            f" -s {catalogue.option_of(question.size)}{names}"
             if len(candidates) > 1
             else "Nothing to choose from runs here: 'gpu-cookbook list' says what is missing."
         )
@@ -977,15 +980,22 @@ def warn_of_others() -> None:
         print(f"Other programs keep {busy:.1f} cores busy: CPU timings will be inflated.", file=sys.stderr)
 
 
-def sizes_of(workload: str, words: Sequence[str] | None) -> list[int]:
+def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
     """The sizes that the words name, or the published ones that suit this machine; sorted."""
     if not words:
         return list(catalogue.default_sizes(workload))
+    known = catalogue.workload_module(workload).SIZES
+    examples = ", ".join(map(catalogue.option_of, known))
     try:
-        return sorted(set(map(size_of, words)))
+        if isinstance(known[0], int):
+            return sorted(set(map(size_of, words)))
+        sizes = {tuple(map(size_of, word.split("x"))) for word in words}
     except ValueError as error:
-        examples = ", ".join(map(str, catalogue.workload_module(workload).SIZES))
-        fail(f"{error}. Write a positive integer such as {examples}, 1_000_000, 1e6 or 2**28.")
+        one = "a positive integer" if isinstance(known[0], int) else "positive integers"
+        fail(f"{error}. Write {one} such as {examples}, 1_000_000, 1e6 or 2**28.")
+    if not all(catalogue.is_size(workload, size) for size in sizes):
+        fail(f"A size of {workload} is {len(known[0])} numbers: {examples}.")
+    return sorted(sizes)
 
 
 def size_of(word: str) -> int:

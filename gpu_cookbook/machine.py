@@ -26,6 +26,7 @@ NOT_FOR_CUDA_11 = (
     "cuda-cccl",
     "cuda-pathfinder",
     "cuda-tile",
+    "cudf-",
     "dask-cuda",
     "jax[cuda13]",
     "numba-cuda",

@@ -171,6 +171,35 @@ warp.zeros(8, dtype=warp.float32).numpy().sum()
         needs_gpu=True,
         pins=("rapids-dask-dependency",),
     ),
+    Framework("pandas", "pandas", ("pandas",), "import pandas; pandas.Series([1.0]).mean()"),
+    Framework("Polars", "polars", ("polars",), "import polars; polars.Series([1.0]).mean()"),
+    Framework(
+        "cuDF",
+        "cudf",
+        ("cudf-cu13", "cudf-cu12"),
+        "import cudf",
+        "import cudf; cudf.Series([1.0]).mean()",
+        needs_gpu=True,
+    ),
+    Framework(
+        "cudf-polars",
+        "cudf_polars",
+        ("cudf-polars-cu13", "cudf-polars-cu12"),
+        "import cudf_polars",
+        """
+import polars
+polars.LazyFrame({"x": [1.0]}).select(polars.col("x").mean()).collect(engine=polars.GPUEngine(raise_on_fail=True))
+""",
+        needs_gpu=True,
+    ),
+    Framework(
+        "dask-cudf",
+        "dask_cudf",
+        ("dask-cudf-cu13", "dask-cudf-cu12"),
+        "import dask_cudf",
+        needs_gpu=True,
+        pins=("rapids-dask-dependency",),
+    ),
     Framework("joblib", "joblib", ("joblib",), "import joblib"),
     Framework("Ray", "ray", ("ray",), "import ray"),
     Framework(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -134,7 +135,8 @@ def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
 
 
 def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
-    workload, size = catalogue.workload_module(found.question.workload), found.question.size
+    workload = catalogue.workload_module(found.question.workload)
+    size: Any = found.question.size
     every = [each for pick in found.shown for each in _shown(found, pick)]
     alone = {not pick.ties for pick in found.shown}
     best, tie = LEGEND[format.RANKS[Rank.BEST]], f"{format.RANKS[Rank.TIE]} is tied with the best of its lane."

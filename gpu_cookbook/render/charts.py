@@ -136,9 +136,11 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     always is.
 
     NumPy transfers and prepares nothing and has no device, so its line shows its resident time, to which speedups are
-    relative."""
+    relative. None if there is too little to draw, or if a size is more than one number: it has no place on an axis."""
     results = list(results)
     found = [each for each in completed(_measured(results)) if each.value(_drawn_metric(each, metric)) is not None]
+    if not all(isinstance(each.size, int) for each in found):
+        return None
     found.sort(key=lambda each: each.size)
     sizes = sorted({each.size for each in found})
     if len(sizes) < 2 or not any(_drawn_metric(each, metric) == metric for each in found):

@@ -354,7 +354,9 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     for values, other in others:
         if not rewritten(values):
             again = done()
-            if any(x.size for x in first) and memory.identity(before) & memory.identity(again):
+            same = memory.identity(before) & memory.identity(again)
+            # The mean of one number may be that number, where Polars has it in the given table.
+            if any(x.size for x in first) and same and same - memory.identity(memory.arrays(arguments)):
                 return "the next call returns the same result again, and may have done nothing"
             break
         if fault := other.fault_of(done(), download):

@@ -31,9 +31,7 @@ def read(result: Any) -> np.ndarray | None:
     """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, one after the
     other, or of the last column of a table. None if other processes hold it. Deferred if work is left, or if it cannot
     be seen whether any is."""
-    if _is_table(result):
-        result = _columns(result)[-1:]
-    parts = [_value(leaf) for leaf in leaves(result)]
+    parts = [_value(leaf) for leaf in leaves(_last_column(result))]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not parts:
         return None
@@ -139,7 +137,7 @@ def is_changeable(value: Any) -> bool:
 def identity(result: Any) -> set[Any]:
     """What tells the arrays and handles of a result from those of another."""
     found: set[Any] = set()
-    for leaf in leaves(result):
+    for leaf in leaves(_last_column(result)):
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
         elif is_jax(leaf):
@@ -211,6 +209,11 @@ def _columns(table: Any) -> list[Any]:
         if type(each) is np.ndarray:
             each.flags.writeable = False
     return columns
+
+
+def _last_column(result: Any) -> Any:
+    """Of a table, the column that is compared; the others may be those of the table from which it was made."""
+    return _columns(result)[-1] if _is_table(result) else result
 
 
 # ---- Arrays.

@@ -547,7 +547,7 @@ def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
 
 
 def _sizes(sizes: Iterable[Any]) -> str:
-    return ", ".join(map(str, sorted(sizes, key=str)))
+    return ", ".join(map(catalogue.option_of, sorted(sizes, key=str)))
 
 
 # ---- Other files.

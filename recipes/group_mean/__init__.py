@@ -1,8 +1,8 @@
 """Group mean: the mean of the values of each key, df.groupby("key")["value"].mean(), int64 keys and float64 values.
 
 The result is a float64 array with the mean of each key that occurs, in the order of the keys. Sorting is part of the
-work: pandas does it by default, Polars and cuDF only if they are asked to. The values, and the sum of those of each key,
-are finite. What NaN means is not compared: for pandas it is a missing value, and for others a number like any other.
+work: pandas does it by default, Polars and cuDF only if they are asked to. All values and sums are finite. What NaN
+means is not compared: for pandas it is a missing value, and for others one that makes the mean of its key NaN.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ TIME_LIMIT = 600  # seconds per result
 
 def label(size):
     rows, keys = size
-    return f"{rows:,} rows, {keys:,} keys"
+    return f"{rows:,} rows of {keys:,} keys"
 
 
 def inputs(size, seed=0):
@@ -102,8 +102,8 @@ def footprint(size):
 
 
 def special_inputs(size, seed=0):
-    """(description, arrays): keys far from each other, up to both ends of int64, keys of which all but one are equal,
-    and values that lose a float32 or a few bits."""
+    """(description, arrays): keys far from each other, up to both ends of int64, sorted ones, one that differs from all
+    others, and values of many magnitudes."""
     rows, count = size
     if seed > 1 or not rows:
         return  # other ordinary values around them show nothing new

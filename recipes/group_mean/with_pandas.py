@@ -14,7 +14,7 @@ import pandas as pd
 def upload(keys, values):
     keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64)
     if keys.ndim != 1 or keys.shape != values.shape:
-        raise ValueError(f"group_mean takes two arrays of one axis and the same length, not {keys.shape} {values.shape}")
+        raise ValueError(f"group_mean takes two flat arrays of one length, not {keys.shape} and {values.shape}")
     return (pd.DataFrame({"key": keys, "value": values}),)  # a copy
 
 
@@ -34,5 +34,5 @@ if __name__ == "__main__":
     rng = np.random.default_rng(0)
     keys, values = rng.integers(0, 1_000, 1_000_003), rng.standard_normal(1_000_003)
     result = download(group_mean(*upload(keys, values)))
-    np.testing.assert_allclose(result, [values[keys == key].mean() for key in range(1_000)], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result, np.bincount(keys, values) / np.bincount(keys), rtol=1e-9, atol=1e-12)
     print("group_mean, pandas: 1,000,003 rows, 1,000 keys, all right")

@@ -1,0 +1,46 @@
+"""Group mean in Dask: its DataFrame, in partitions of cuDF on one GPU, one after the other.
+
+Framework: Dask
+Runs on: NVIDIA GPU
+Install: pip install dask-cudf-cu13
+Shapes: fewer than 2**31 rows
+Environment: rapids
+Follows: https://docs.rapids.ai/api/dask-cudf/stable/
+"""
+
+import cudf
+import cupy as cp
+import dask_cudf
+import numpy as np
+
+ROWS = 2**26  # of a partition, 1 GiB: fewer and larger ones than on a CPU, as a GPU is quick and Dask's tasks are not
+
+
+def upload(keys, values):
+    keys, values = np.asarray(keys, np.int64, order="C"), np.asarray(values, np.float64, order="C")
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean takes two flat arrays of one length, not {keys.shape} and {values.shape}")
+    if keys.size >= 2**31:
+        raise ValueError(f"cuDF counts rows with 32 bits, and cannot take {keys.size:,}")
+    table = dask_cudf.from_cudf(cudf.DataFrame({"key": keys, "value": values}), chunksize=ROWS)
+    return (table.persist(scheduler="single-threaded"),)
+
+
+def group_mean(table):
+    return table.groupby("key", sort=True)["value"].mean().compute(scheduler="single-threaded")
+
+
+def wait(means):
+    cp.cuda.Device().synchronize()
+
+
+def download(means):
+    return means.to_numpy()
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    keys, values = rng.integers(0, 1_000, 1_000_003), rng.standard_normal(1_000_003)
+    result = download(group_mean(*upload(keys, values)))
+    np.testing.assert_allclose(result, np.bincount(keys, values) / np.bincount(keys), rtol=1e-9, atol=1e-12)
+    print("group_mean, Dask with cuDF: 1,000,003 rows, 1,000 keys, all right")
