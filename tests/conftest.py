@@ -61,6 +61,11 @@ def rejected(recipe, monkeypatch):
     return found
 
 
+def workloads_of_kernels():
+    """Those that every framework for kernels and arrays has a recipe of: group_mean is on tables."""
+    return set(catalogue.workloads()) - {"group_mean"}
+
+
 def starts_engine(recipe):
     return "engine" in recipe.functions
 

@@ -66,6 +66,12 @@ def test_the_table_has_the_times_of_the_results_with_all_digits_in_the_records()
     assert list(rows(chart)) == ["a", "numpy"]  # the fastest at the largest size first
 
 
+def test_a_size_of_two_numbers_has_no_place_on_an_axis():
+    sizes = (10**6, 10**3), (10**8, 10**3)
+    results = [replace(result("pandas", SMALL), workload="group_mean", size=size) for size in sizes]
+    assert charts.by_size(results) is None
+
+
 def test_a_record_says_what_the_result_is_and_where_it_comes_from(drawn):
     about = {"machine": "box", "commit": "0123456789abcdef0123", "device": "NVIDIA H200", "workload": "multiply"}
     about |= {"technique": "a", "framework": "CuPy", "lane": "idiomatic"}

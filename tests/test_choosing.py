@@ -205,6 +205,16 @@ def test_what_went_wrong_at_a_size_is_not_advised_beyond_it(status):
     assert Knowledge(results).estimates(asked(MIDDLE // 2))[0].technique == "cupy"
 
 
+def test_a_size_of_two_numbers_is_not_estimated():
+    """The time by key is in proportion to neither the rows nor the keys."""
+    sizes = (10**6, 10**3), (10**8, 10**7)
+    there = [replace(on_cpu("pandas"), workload="group_mean", size=size) for size in sizes]
+    found = choosing.advise(Question("group_mean", sizes[0], Data.HOST), Knowledge(there))
+    assert found.plain.first.technique == "pandas" and found.plain.first.measured
+    with pytest.raises(NoAdvice, match=r"of 10,000,000 keys is known, and others are not estimated\..* -s 1000000x9 "):
+        choosing.advise(Question("group_mean", (10**6, 9), Data.HOST), Knowledge(there), here=False)
+
+
 def test_one_recipe_that_was_measured_hides_no_others():
     results = [
         on_gpu("numba", 5_000_000, 38e-6),

@@ -143,13 +143,21 @@ def test_show_prints_the_script():
     [
         (["check", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["check", "-t", "cuppy"], "Unknown technique 'cuppy'. Did you mean cupy"),
-        (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: increment, matmul, multiply"),
+        (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: group_mean, increment, matmul, multiply"),
         (
             ["compare", "multiply", "--size", "4000O"],
             "'4000O' is not a valid size: it is not an integer. Write a positive integer such as 40000, ",
         ),
         (["scale", "--size", "0"], "'0' is not a valid size: it is less than 1."),
         (["choose", "multiply", "--size", "2**63"], "'2**63' is not a valid size: it is more than 2**63 - 1"),
+        (
+            ["compare", "group_mean", "--size", "1e6"],
+            "A size of group_mean is 2 numbers: 1000000x1000, ",
+        ),
+        (
+            ["compare", "group_mean", "--size", "5x0"],
+            "it is less than 1. Write positive integers such as 1000000x1000, ",
+        ),
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),

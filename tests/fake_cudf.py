@@ -1,0 +1,90 @@
+"""What the recipes of group_mean for a GPU use of cuDF, dask-cudf, CuPy, Polars and PyTorch, on the host: pandas, NumPy
+and the libraries' own engines for the CPU do the work. test_cudf.py runs them."""
+
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+
+
+class Series:
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+    def to_numpy(self):
+        return self.values.to_numpy()
+
+
+class DataFrame:
+    def __init__(self, data):
+        assert all(type(x) is np.ndarray and x.flags.c_contiguous for x in data.values())
+        self.frame = pd.DataFrame(data)
+        self.columns = self.frame.columns
+
+    def __getitem__(self, name):
+        return Series(self.frame[name])
+
+    def groupby(self, name, sort=False):
+        return Groups(self.frame.groupby(name), sort)
+
+
+class Groups:
+    def __init__(self, groups, sort):
+        self.groups, self.sort = groups, sort
+
+    def __getitem__(self, name):
+        return Groups(self.groups[name], self.sort)
+
+    def mean(self):
+        return Series(self.groups.mean().sort_index(ascending=self.sort))  # cuDF promises no order unless it is asked
+
+
+def accelerate():
+    """cudf.pandas.install(): pandas that is imported later is another module, whether or not it was imported before."""
+    assert os.environ["CUDF_PANDAS_RMM_MODE"] == "async"
+    sys.modules["pandas"] = ModuleType("pandas")
+    vars(sys.modules["pandas"]).update(vars(pd), accelerated=True)
+
+
+def bincount(x, weights=None):
+    assert x.size, "CuPy looks for the largest number"
+    return np.bincount(x, weights)
+
+
+def install():
+    """Stands for these libraries in this process."""
+    names = ("cudf", "cudf.pandas", "cupy", "dask_cudf")
+    cudf, cudf.pandas, cupy, dask_cudf = modules = [ModuleType(name) for name in names]
+    cudf.DataFrame = DataFrame
+    DataFrame.__module__ = Series.__module__ = "cudf"
+    cudf.pandas.install = accelerate
+    dask_cudf.from_cudf = lambda table, chunksize: dd.from_pandas(table.frame, chunksize=chunksize)
+    stream = SimpleNamespace(synchronize=lambda: None)
+    cupy.cuda = SimpleNamespace(Device=lambda: stream, get_current_stream=lambda: stream)
+    cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
+    cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
+    sys.modules.update(zip(names, modules, strict=True))
+
+
+def collect_on_host(polars):
+    """LazyFrame.collect() takes Polars' GPU engine, which must be told to say so if it cannot do the work."""
+    collect = polars.LazyFrame.collect
+
+    def collected(query, *, engine):
+        assert os.environ["POLARS_GPU_ENABLE_CUDA_MANAGED_MEMORY"] == "0"
+        assert type(engine) is polars.GPUEngine and engine.config["raise_on_fail"]
+        return collect(query)
+
+    polars.LazyFrame.collect = collected
+
+
+def without_cuda(torch):
+    made = torch.tensor
+    torch.tensor = lambda array, device: made(array)
+    torch.cuda.synchronize = lambda: None

@@ -1,0 +1,32 @@
+"""Wrong: the values of a key are added in float32.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(keys, values):
+    return np.array(keys, np.int64, order="C"), np.array(values, np.float64, order="C")
+
+
+def group_mean(keys, values):
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean takes two flat arrays of one length, not {keys.shape} and {values.shape}")
+    if (keys.dtype, values.dtype) != (np.int64, np.float64):
+        raise ValueError(f"group_mean takes int64 keys and float64 values, not {keys.dtype} and {values.dtype}")
+    _, number = np.unique(keys, return_inverse=True)
+    counts = np.bincount(number)
+    sums = np.zeros(counts.size, np.float32)
+    np.add.at(sums, number, values.astype(np.float32))
+    return sums / counts.astype(np.float64)
+
+
+def wait(means):
+    pass
+
+
+def download(means):
+    return means
