@@ -22,7 +22,6 @@ from gpu_cookbook.store import scaling as store
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 HERE = len(os.sched_getaffinity(0))
-TODAY = time.strftime("%Y-%m-%d")
 OURS = "TEST_SCALE"  # a variable by which all processes of one run are found
 
 

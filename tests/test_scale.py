@@ -16,7 +16,7 @@ import pynvml
 import pytest
 import typer.testing
 from conftest import git
-from scaling import TODAY, built, keep, recipe, row, timing
+from scaling import built, keep, recipe, row, timing
 
 from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.render import scaling_tables
@@ -411,7 +411,7 @@ def test_what_is_kept_is_shown_again(tmp_path, unchanged):
     keep(tmp_path, "m", [row(), row(workers=2, time_s=0.5)])
     rows = store.kept_of(tmp_path, "m")[0]
     assert [(each.workers, each.gained.speedup) for each in rows] == [(1, 1), (2, 2)]
-    assert scaling_tables.source(rows) == f". m, 11111111, {TODAY}"
+    assert scaling_tables.source(rows) == f". m, 11111111, {rows[0].origin.date}"
 
 
 def test_the_newest_of_each_row_counts(tmp_path, unchanged):
@@ -419,7 +419,8 @@ def test_the_newest_of_each_row_counts(tmp_path, unchanged):
     keep(tmp_path, "m", [row(workers=2, time_s=0.8)], "2" * 40)
     rows = store.kept_of(tmp_path, "m")[0]
     assert {each.workers: each.time.median for each in rows} == {1: 1, 2: 0.8}
-    assert scaling_tables.source(rows) == f". m, 11111111, {TODAY} and 22222222, {TODAY}"
+    first, second = (each.origin.date for each in sorted(rows, key=lambda each: each.workers))
+    assert scaling_tables.source(rows) == f". m, 11111111, {first} and 22222222, {second}"
 
 
 def test_machines_are_kept_apart(tmp_path, unchanged):
@@ -556,8 +557,10 @@ def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))
     rows = store.kept_of(clone / "benchmarks/results", "m")[0]
     strong, costs = scaling_tables.build_tables(rows)
-    assert strong.title.endswith(f"m, {first[:8]}, {TODAY} and {git(clone, 'rev-parse', 'HEAD')[:8]}, {TODAY}")
-    assert costs.title.endswith(f"m, {first[:8]}, {TODAY}")
+    second = git(clone, "rev-parse", "HEAD")
+    of = {each.origin.commit: f"{each.origin.commit[:8]}, {each.origin.date}" for each in rows}
+    assert strong.title.endswith(f"m, {of[first]} and {of[second]}")
+    assert costs.title.endswith(f"m, {of[first]}")
     assert [[entry.text for entry in entries[3:6]] for entries in strong.rows] == [
         ["1.00 s", "1.00 ×", "1.00"],
         ["†1.00 s", "†1.00 ×", "†1.00"],

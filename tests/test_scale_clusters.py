@@ -76,7 +76,7 @@ def test_every_recipe_has_an_array_for_each_of_two_cores(scaled):
 
 def test_every_engine_has_its_own_cost(scaled):
     empty = {(row["technique"], row["workers"]) for row in scaled.rows if row["mode"] == "empty"}
-    engines = "dask", "dask_processes", "joblib", "multiprocessing", "numba_cpu", "ray"
+    engines = "dask", "dask_processes", "dask_random_state", "joblib", "multiprocessing", "numba_cpu", "ray"
     assert empty == set(itertools.product(engines, (1, 2)))
     assert all(row["round_s"] > 0 for row in scaled.rows if row["mode"] == "empty")
 
