@@ -302,7 +302,7 @@ def table(
 def is_there(row: Sequence[Any]) -> bool:
     """Whether the recipe of a stored row still exists; True for a row that belongs to no recipe. Rows of older runs
     about host arrays are not shown: docs/transfers.md has what is stored of them."""
-    workload, technique = row[0].replace(",", " ").split()[0], row[1]
+    workload, technique = row[0].split()[0], row[1]
     of_a_recipe = workload in catalogue.workloads() and technique != "an empty kernel"
     return "host arrays" not in row[0] and (not of_a_recipe or catalogue.find(workload, technique) is not None)
 

@@ -8,7 +8,7 @@ Engine: Dask, threads
 
 Each chunk has a generator of its own, and Dask makes 624 words of 32 bits for its seed: of n chunks, two have the same
 samples with a probability of n (n - 1) / 2 / 2**19968. That is below 1e-6000 for the 100 chunks of 100,000².
-RandomState is NumPy's older generator, which NumPy keeps as it is; default_rng() of with_dask.py is faster.
+RandomState is NumPy's older generator, which NumPy keeps as it is.
 """
 
 import dask.array as da
