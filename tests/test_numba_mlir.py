@@ -31,10 +31,11 @@ KERNELS = {
     },
 }
 TUNED = KERNELS | {
+    "subset_mean": {"add_subset": ("float64 2", "float64 1"), "mean_of_sums": ("float64 1", "int64", "float64 1")},
     "random_subset_mean": {
         "add_subset": ("int64", "int64", "uint64", "float64 1"),
         "mean_of_sums": ("float64 1", "int64", "float64 1"),
-    }
+    },
 }
 
 
