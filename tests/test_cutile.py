@@ -4,6 +4,7 @@ import ast
 import io
 import itertools
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from conftest import workloads_of_kernels
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import COUNTS
 from gpu_cookbook.run import runner
 from gpu_cookbook.run.check import Expected, check_refusals
 from gpu_cookbook.run.loader import Loader
@@ -29,6 +31,7 @@ KERNELS = {
     "random_subset_mean": ("add_subset", *("int64",) * 4, "float64 1", 512),
 }
 FACTORS = {"matmul_cutile_bf16": "bfloat16 2"}  # of recipes that take other arrays than their workload's
+LAUNCHES = Path(__file__).parents[1] / "docs" / "launches" / "with_cutile.py"
 HERE = machine.installed("cuda") and machine.installed("cuda.tile")
 
 
@@ -54,9 +57,7 @@ def test_a_kernel_has_only_such_floats_as_float32_has_too(recipe):
     ] == []
 
 
-@pytest.mark.skipif(not HERE, reason="cuda-tile not installed")
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
-def test_the_kernels_compile(recipe, monkeypatch):
+def cubin_of(function, arguments):
     import cuda.tile as ct
     from cuda.tile import compilation
 
@@ -77,6 +78,16 @@ def test_the_kernels_compile(recipe, monkeypatch):
             stride_constant=strides,
         )
 
+    convention = compilation.CallingConvention.cutile_python_v1()
+    signature = compilation.KernelSignature([constraint(each) for each in arguments], convention)
+    cubin = io.BytesIO()
+    compilation.export_kernel(function, [signature], cubin, gpu_code="sm_90", output_format="cubin")
+    return cubin.getvalue()
+
+
+@pytest.mark.skipif(not HERE, reason="cuda-tile not installed")
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
+def test_the_kernels_compile(recipe, monkeypatch):
     if not machine.installed("cupy"):
         monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     if not machine.installed("ml_dtypes"):
@@ -84,12 +95,17 @@ def test_the_kernels_compile(recipe, monkeypatch):
     kernel, *arguments = KERNELS[recipe.workload]
     factors = FACTORS.get(f"{recipe.workload}_{recipe.technique}")
     arguments[:2] = [factors] * 2 if factors else arguments[:2]
-    convention = compilation.CallingConvention.cutile_python_v1()
-    signature = compilation.KernelSignature([constraint(each) for each in arguments], convention)
-    cubin = io.BytesIO()
-    function = getattr(Loader(recipe).execute(), kernel)
-    compilation.export_kernel(function, [signature], cubin, gpu_code="sm_90", output_format="cubin")
-    assert cubin.getvalue()[:4] == b"\x7fELF"
+    assert cubin_of(getattr(Loader(recipe).execute(), kernel), arguments)[:4] == b"\x7fELF"
+
+
+@pytest.mark.skipif(not HERE, reason="cuda-tile not installed")
+def test_the_kernels_of_the_launches_compile(monkeypatch):
+    if not machine.installed("cupy"):
+        monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    kernels = Loader(catalogue.read(LAUNCHES)).execute().kernels
+    assert {*kernels} == {*COUNTS}
+    for count, kernel in kernels.items():
+        assert cubin_of(kernel, ["float32 1"] * count)[:4] == b"\x7fELF"
 
 
 class Tile(np.ndarray):

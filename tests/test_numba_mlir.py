@@ -10,10 +10,12 @@ import pytest
 from conftest import HANG, workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import COUNTS
 from gpu_cookbook.run.loader import Loader
 from recipes.random_subset_mean import philox
 
 RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "numba-cuda-mlir"]
+LAUNCHES = Path(__file__).parents[1] / "docs" / "launches" / "with_numba_mlir.py"
 # Of each kernel, its arguments: arrays by their dtype and number of axes.
 KERNELS = {
     "multiply": {"kernel": ("float32 1",) * 3},
@@ -75,19 +77,37 @@ def test_its_samples_are_those_of_philox():
     assert float(done.stdout) == pytest.approx((x[::2, ::2] + 1).mean(), rel=1e-14)
 
 
-@pytest.mark.skipif(not machine.installed("numba_cuda_mlir"), reason="numba-cuda-mlir not installed")
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
-def test_the_kernels_compile(recipe, monkeypatch):
-    from numba_cuda_mlir import cuda, tools, types
+def check_compiled(kernel, arguments):
+    """``arguments``: the kinds of the kernel's, as in KERNELS."""
+    from numba_cuda_mlir import cuda, types
+
+    parts = (argument.split() for argument in arguments)
+    kinds = ((getattr(types, dtype), *axes) for dtype, *axes in parts)
+    signature = tuple(types.Array(kind, int(axes[0]), "C") if axes else kind for kind, *axes in kinds)
+    assert cuda.compile_cubin(kernel.py_func, signature)[:4] == b"\x7fELF"
+    ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=(9, 0))
+    assert "mad.lo.s32" not in ptx, "an index of 32 bits: beyond 2**31 elements it is that of another one"
+    assert ("f64" in ptx) == any("float64" in argument for argument in arguments), "float32 must stay float32"
+
+
+@pytest.fixture
+def generation(monkeypatch):
+    from numba_cuda_mlir import tools
 
     monkeypatch.setattr(tools, "_cached_cc", (9, 0))  # it would ask the GPU
+
+
+@pytest.mark.skipif(not machine.installed("numba_cuda_mlir"), reason="numba-cuda-mlir not installed")
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
+def test_the_kernels_compile(recipe, generation):
     module = Loader(recipe).execute()
     for name, arguments in (TUNED if recipe.lane == "tuned" else KERNELS)[recipe.workload].items():
-        parts = (argument.split() for argument in arguments)
-        kinds = ((getattr(types, dtype), *axes) for dtype, *axes in parts)
-        signature = tuple(types.Array(kind, int(axes[0]), "C") if axes else kind for kind, *axes in kinds)
-        kernel = getattr(module, name).py_func
-        assert cuda.compile_cubin(kernel, signature)[:4] == b"\x7fELF"
-        ptx, _ = cuda.compile_ptx(kernel, signature, cc=(9, 0))
-        assert "mad.lo.s32" not in ptx, "an index of 32 bits: beyond 2**31 elements it is that of another one"
-        assert ("f64" in ptx) == any("float64" in argument for argument in arguments), "float32 must stay float32"
+        check_compiled(getattr(module, name), arguments)
+
+
+@pytest.mark.skipif(not machine.installed("numba_cuda_mlir"), reason="numba-cuda-mlir not installed")
+def test_the_kernels_of_the_launches_compile(generation):
+    kernels = Loader(catalogue.read(LAUNCHES)).execute().kernels
+    assert {*kernels} == {*COUNTS}
+    for count, kernel in kernels.items():
+        check_compiled(kernel, ["float32 1"] * count)
