@@ -2,9 +2,11 @@
 
 Each script of docs/launches runs in a process of its own with a time limit. docs/launches.md says what is measured;
 gpu_cookbook/run/launches.py does it, and checks that each launch has added one to each array. Without an NVIDIA GPU,
-it takes the times of what runs on the CPU.
+it takes the times of what runs on the CPU. Only the scripts of the environment that GPU_COOKBOOK_ENVIRONMENT names are
+measured.
 
-``--save NAME`` appends a line for a machine of that name to results/launches.jsonl.
+``--save NAME`` appends a line for a machine of that name to results/launches.jsonl. The site shows the newest line of
+each framework.
 """
 
 import sys
@@ -37,10 +39,18 @@ def script_of(name: str) -> tuple[str, str]:
     return script, f"zeros_of_{others}" if others else "zeros"
 
 
+def recipe_of(name: str) -> catalogue.Recipe:
+    return catalogue.read(SCRIPTS / f"with_{script_of(name)[0]}.py")
+
+
+def ways_here() -> list[str]:
+    """Those whose scripts belong to the environment that this process runs in."""
+    return [name for name in shown.WAYS if recipe_of(name).environment == machine.environment()]
+
+
 def measured(name: str) -> Iterator[Step]:
     """Every time of one framework, or a Step of its name that says why there is none."""
-    script, zeros = script_of(name)
-    recipe = catalogue.read(SCRIPTS / f"with_{script}.py")
+    recipe, (_, zeros) = recipe_of(name), script_of(name)
     if obstacle := machine.obstacle(recipe):
         yield Step(name, reason=obstacle)
         return
@@ -63,22 +73,26 @@ def main(
     ] = None,
 ):
     """Measure what a launch takes in several frameworks."""
-    head = ""
+    head, names = "", ways_here()
+    if not names:
+        known = ", ".join(sorted({recipe_of(name).environment for name in shown.WAYS}))
+        fail(
+            f"No script of docs/launches belongs to the environment {machine.environment()}: those of {known} have one."
+        )
     if save:
         try:
             head = transfers.commit_here(save, ROOT, CODE)
         except StoreError as error:
             fail(str(error))
     steps: list[Step] = []
-    for name in shown.WAYS:
+    for name in names:
         print(name, file=sys.stderr)
         steps += measured(name)
     out = console()
     title = "What a launch takes, by number of arguments"
     out.print(text.terminal([shown.table({step.name: step for step in steps}, title)], out.width))
     if save:
-        scripts = [catalogue.read(path) for path in sorted(SCRIPTS.glob("with_*.py"))]
-        packages = {package for script in scripts for package in script.packages}
+        packages = {package for name in names for package in recipe_of(name).packages}
         journal.append(FILE, transfers.line(save, head, sorted(packages), 1, steps))
 
 

@@ -361,7 +361,7 @@ def write_transfers():
 
 def write_launches():
     """What docs/launches.md includes: a chart of each machine, with its numbers."""
-    drawn = {name: launches.launches(kept) for name, kept in stored.launched().items()}
+    drawn = {name: launches.launches(ways) for name, ways in stored.launched().items()}
     shown = {name: charts_html([chart], "") for name, chart in drawn.items() if chart}
     put("generated/launches.md", by_machine(shown, "launches.py"))
 

@@ -215,20 +215,22 @@ def every_transferred() -> list[transfers.Kept]:
 
 def transferred() -> dict[str, transfers.Kept]:
     """{machine: its newest run of benchmarks/transfers.py}."""
-    return _newest(every_transferred())
+    return {name: runs[-1] for name, runs in _by_machine(every_transferred()).items()}
 
 
 @cache
-def launched() -> dict[str, transfers.Kept]:
-    """{machine: its newest run of benchmarks/launches.py}."""
+def launched() -> dict[str, dict[str, transfers.Kept]]:
+    """{machine: {way to launch: its newest run of benchmarks/launches.py}}."""
     found, complaints = transfers.every(store().folder, transfers.LAUNCHES)
     complain(complaints)
-    return _newest(found)
+    return {name: transfers.by_way(runs) for name, runs in _by_machine(found).items()}
 
 
-def _newest(runs: Iterable[transfers.Kept]) -> dict[str, transfers.Kept]:
-    """{machine: its newest run}, GPU_MACHINE first."""
-    found = {run.origin.machine: run for run in runs}
+def _by_machine(runs: Iterable[transfers.Kept]) -> dict[str, list[transfers.Kept]]:
+    """{machine: its runs}, GPU_MACHINE first."""
+    found: dict[str, list[transfers.Kept]] = {}
+    for run in runs:
+        found.setdefault(run.origin.machine, []).append(run)
     return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
 
 
@@ -294,9 +296,10 @@ def launch(words: str) -> Number | None:
     known = {f"{name} {count} {what}" for name in launches.WAYS for count in COUNTS for what in launches.STYLES}
     if words not in known:
         raise NotStored(f"'{words}' names nothing that benchmarks/launches.py measures")
-    for run in launched().values():
-        step = run.steps.get(words.replace(" ", "_"))
-        if step and step.time:
+    for ways in launched().values():
+        run = ways.get(words.split()[0])
+        step = run and run.steps.get(words.replace(" ", "_"))
+        if run and step and step.time:
             text = NOISE * step.time.noisy + seconds(step.time.median)
             return Number(step.time.median, text, run.origin, step.stale)
     return None

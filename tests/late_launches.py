@@ -21,7 +21,15 @@ from gpu_cookbook.results import COUNTS  # noqa: E402
 from gpu_cookbook.run import launches  # noqa: E402
 from gpu_cookbook.run.loader import Loader  # noqa: E402
 
-FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "cuda.core": "fake_cuda_core"}
+FAKES = {
+    "CuPy": "fake_cupy",
+    "PyCUDA": "fake_pycuda",
+    "Numba": "fake_numba",
+    "cuda.core": "fake_cuda_core",
+    "cuTile": "fake_cutile",
+    "numba-cuda-mlir": "fake_numba_mlir",
+    "cuda.compute": "fake_cuda_compute",
+}
 
 path, zeros, seed = sys.argv[1:]
 recipe = catalogue.read(Path(path))

@@ -31,7 +31,7 @@ SCRIPT = ROOT / "benchmarks" / "launches.py"
 SCRIPTS = sorted((ROOT / "docs" / "launches").glob("with_*.py"))
 LATE = Path(__file__).with_name("late_launches.py")
 ON_LATE = {  # the scripts whose frameworks have a fake, and all that makes their arrays
-    **{name: ("zeros",) for name in ("cuda_core", "cupy", "pycuda")},
+    **{name: ("zeros",) for name in ("cuda_compute", "cuda_core", "cupy", "cutile", "numba_mlir", "pycuda")},
     "numba": ("zeros", "zeros_of_cupy", "zeros_of_torch"),
 }
 
@@ -68,6 +68,23 @@ def test_a_script_adds_one_with_each_launch_and_waits_for_it(name, zeros):
         ("cuda_core", "    launch(builder, one,", "    launch(stream, one,"),
         ("cupy", "    cp.cuda.get_current_stream().synchronize()", "    pass"),
         ("cupy", "    with cp.cuda.Stream(non_blocking=True) as stream:  #", "    if stream := cp.cuda.Stream():  #"),
+        ("cuda_compute", "    cp.cuda.get_current_stream().synchronize()", "    pass"),
+        ("cuda_compute", "        x[15] + ONE,", "        x[15],"),
+        (
+            "cuda_compute",
+            "op, both = kernels[len(arrays)], ZipIterator(*arrays)",
+            "op, both = kernels[len(arrays)], ZipIterator(*zeros(len(arrays)))",
+        ),
+        ("cutile", "    cp.cuda.get_current_stream().synchronize()", "    pass"),
+        ("cutile", "    with cp.cuda.Stream(non_blocking=True) as stream:  #", "    if stream := cp.cuda.Stream():  #"),
+        (
+            "cutile",
+            "    ct.store(q, (0,), ct.load(q, (0,), (1,)) + 1)",
+            "    ct.store(q, (0,), ct.load(p, (0,), (1,)) + 1)",
+        ),
+        ("numba_mlir", "    cuda.synchronize()", "    pass"),
+        ("numba_mlir", "[1, 1, stream](*arrays)", "[1, 1](*arrays)"),
+        ("numba_mlir", "    q[0] += ONE\n", ""),
         ("numba", "    cuda.synchronize()", "    pass"),
         ("numba", "    q[0] += 1\n", ""),
         ("pycuda", "    autoprimaryctx.context.synchronize()", "    pass"),
@@ -294,6 +311,26 @@ def test_a_run_is_stored_and_read_again(clone, scripts, monkeypatch, capsys):
     assert "'made up' is no name of a machine" in capsys.readouterr().err
 
 
+def test_each_environment_measures_its_own_scripts(monkeypatch, capsys):
+    found = {}
+    for name in ("main", "cutile", "numba_mlir", "cuda_compute"):
+        monkeypatch.setenv(machine.VARIABLE, name)
+        found[name] = benchmark.ways_here()
+    assert [found.pop(name) for name in ("cutile", "numba_mlir", "cuda_compute")] == [
+        ["cutile"],
+        ["numba_mlir"],
+        ["cuda_compute"],
+    ]
+    assert {*found["main"]} == {*shown.WAYS} - {"cutile", "numba_mlir", "cuda_compute"}
+    monkeypatch.setenv(machine.VARIABLE, "nvmath")
+    with pytest.raises(typer.Exit):
+        benchmark.main()
+    known = "cuda_compute, cutile, main, numba_mlir"
+    assert f"No script of docs/launches belongs to the environment nvmath: those of {known} do." in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pyopencl", "warp"])
 def test_a_framework_is_measured(name):
@@ -316,7 +353,7 @@ def line(commit, machine_name="made-up"):
     """A line with times that nobody measured."""
     steps = []
     for number, name in enumerate(shown.WAYS):
-        for what in ("resident", "issued", *["prepared"] * ("numba" not in name)):
+        for what in ("resident", "issued", *["prepared"] * (benchmark.script_of(name)[0] != "numba")):
             steps += [measured(f"{name}_{n}_{what}", 10 * (number + 1) + n) for n in COUNTS if name != "triton"]
     missing = [
         {"step": "triton", "reason": "triton not installed: pip install triton"},
@@ -351,6 +388,11 @@ def kept(clone, results):
     found, complaints = transfers.kept(results, transfers.LAUNCHES)
     assert complaints == []
     return found["made-up"]
+
+
+@pytest.fixture
+def ways(kept):
+    return transfers.by_way([kept])
 
 
 def test_a_line_is_read_as_it_was_written(clone, results, kept):
@@ -424,8 +466,8 @@ def test_stale_and_noisy_times_are_marked(kept):
     assert [note.text[0] for note in table.notes] == ["†", "~"]
 
 
-def test_the_chart_has_every_time(kept):
-    chart = shown.launches(kept)
+def test_the_chart_has_every_time(kept, ways):
+    chart = shown.launches(ways)
     drawn = ElementTree.fromstring(chart.svg)
     texts = {"".join(each.itertext()).strip() for each in drawn.iter() if each.tag.endswith("text")}
     assert {*shown.WAYS.values()} - texts == {"Triton"}
@@ -433,12 +475,42 @@ def test_the_chart_has_every_time(kept):
     # One use of a marker for each time, and six in the legend.
     times = sum(step.time is not None for step in kept.steps.values())
     assert sum(each.tag.endswith("use") and "clip-path" not in each.attrib for each in drawn.iter()) >= times + 6
-    assert chart.text.startswith("Resident, with 4 arguments: cuda.core 14.0 µs; CuPy 24.0 µs; ")
+    assert chart.text.startswith("Resident, with 4 arguments: cuda.compute 14.0 µs; cuda.core 24.0 µs; ")
     assert "currentColor" in chart.svg and "#010203" not in chart.svg
 
 
 def test_without_a_time_there_is_no_chart(kept):
-    assert shown.launches(replace(kept, steps={"jax": Step("jax", reason="not installed")})) is None
+    assert shown.launches({"jax": replace(kept, steps={"jax": Step("jax", reason="not installed")})}) is None
+
+
+def test_the_newest_line_of_each_way_is_shown_with_its_origin(clone, results):
+    """Of another environment, which has lines of its own, also of the same commit and day."""
+    commit = git(clone, "rev-parse", "HEAD")
+    other = {"date": "2026-11-24", "versions": "Python 3.12.3, cuda-tile 1.7.0"}
+    main = line(commit)
+    main["steps"] = [step for step in main["steps"] if not step["step"].startswith("cutile")]
+    older = line(commit) | other | {"steps": [measured("cutile_4_resident", 1.0), measured("cutile_4_issued", 1.0)]}
+    newer = line(commit) | other | {"steps": [measured("cutile_4_resident", 2.0)], "driver": ""}
+    elsewhere = main | {"device": "Another GPU", "date": "2026-11-22", "steps": [measured("numba_mlir_4_issued", 3.0)]}
+    write(results, elsewhere, older, newer, main)
+    runs, complaints = transfers.every(results, transfers.LAUNCHES)
+    assert complaints == [] and len(runs) == 4
+    ways = transfers.by_way(runs)
+    assert {*ways} == {step.split("_4_")[0] for step in {each["step"] for each in main["steps"]} if "_4_" in step} | {
+        "cutile",
+        "triton",
+    }
+    assert {*ways["cutile"].steps} == {"cutile_4_resident"} and ways["cutile"].seconds("cutile_4_resident") == 2e-6
+    assert {*ways["numba_on_cupy"].steps} == {
+        f"numba_on_cupy_{n}_{what}" for n in COUNTS for what in ("resident", "issued")
+    }
+    chart = shown.launches(ways)
+    assert chart.title == "What a launch takes: A GPU that is made up"
+    first, second = (note.text for note in chart.table.notes)
+    where = f"made-up, commit {commit[:8]}"
+    rest = ", ".join(label for name, label in shown.WAYS.items() if name in ways and name != "cutile")
+    assert first == f"{rest}: {where}, 2026-11-23; driver 1.2.3; A processor, 16 cores; Python 3.12.3"
+    assert second == f"cuTile: {where}, 2026-11-24; A processor, 16 cores; Python 3.12.3, cuda-tile 1.7.0"
 
 
 def test_the_page_has_every_script():
@@ -456,7 +528,7 @@ from gpu_cookbook.store import transfers
 
 runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
 assert not complaints
-stored.launched = lambda: {{run.origin.machine: run for run in runs}}
+stored.launched = lambda: {{run.origin.machine: transfers.by_way([run]) for run in runs}}
 
 import pages
 

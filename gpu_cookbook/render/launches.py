@@ -1,6 +1,7 @@
 """What a launch takes in several frameworks, as benchmarks/launches.py measured it: a chart and a table of all."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpu_cookbook.render import svg
@@ -15,10 +16,13 @@ if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure
 
 WAYS = {
+    "cuda_compute": "cuda.compute",
     "cuda_core": "cuda.core",
     "cupy": "CuPy",
+    "cutile": "cuTile",
     "jax": "JAX",
     "numba": "Numba",
+    "numba_mlir": "numba-cuda-mlir",
     "numba_on_cupy": "Numba, CuPy's arrays",
     "numba_on_torch": "Numba, PyTorch's tensors",
     "pycuda": "PyCUDA",
@@ -72,9 +76,22 @@ def _words(step: Step | None) -> str:
     return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
 
 
-def launches(kept: Kept) -> Chart | None:
-    """The three times of each framework, each a line from one argument to the most; None if nothing was measured."""
-    steps = kept.steps
+def origins(ways: Mapping[str, Kept]) -> list[Entry]:
+    """Where and with what each way was measured, one line for each run."""
+    found: dict[str, list[str]] = {}
+    for name, label in WAYS.items():
+        if name in ways:
+            run = ways[name]
+            driver = [f"driver {run.driver}"] * bool(run.driver)
+            words = "; ".join([str(run.origin), *driver, run.processor, run.versions])
+            found.setdefault(words, []).append(label)
+    return [Entry(f"{', '.join(labels)}: {words}", "note") for words, labels in found.items()]
+
+
+def launches(ways: Mapping[str, Kept]) -> Chart | None:
+    """The three times of each framework, each a line from one argument to the most; None if nothing was measured.
+    ``ways``: what transfers.by_way found of one machine."""
+    steps = {name: step for run in ways.values() for name, step in run.steps.items()}
     found = {name: {what: found for what in STYLES if (found := times(steps, name, what))} for name in WAYS}
     names = sorted((name for name in WAYS if found[name]), key=lambda name: min(found[name].get(RESIDENT, [(0, 0)]))[1])
     if not names:
@@ -108,8 +125,9 @@ def launches(kept: Kept) -> Chart | None:
             handles.append(Line2D([], [], **size, label=f"with {words}"))
         svg.legend(figure, handles)
 
-    on = kept.device + (f", driver {kept.driver}" if kept.driver else "")
-    title = f"What a launch takes: {on}, {kept.processor}; {kept.origin}; {kept.versions}"
+    (device,) = {run.device for run in ways.values()}
+    shown = table(steps, f"What a launch takes: {device}")
+    shown = replace(shown, notes=[*shown.notes, *origins(ways)])
     middle = ((WAYS[name], dict(found[name].get(RESIDENT, [])).get(COUNTS[1])) for name in names)
     text = "; ".join(f"{label} {seconds(each)}" for label, each in middle if each)
-    return chart(draw, places[-1] + 4 * LINE + 24, f"Resident, with {COUNTS[1]} arguments: {text}", table(steps, title))
+    return chart(draw, places[-1] + 4 * LINE + 24, f"Resident, with {COUNTS[1]} arguments: {text}", shown)

@@ -5,7 +5,7 @@ same name in their machine's folder."""
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ SCRIPTS = {  # of docs/transfers, of the steps whose names differ
     "gpu_to_gpu_through_host": "between_gpus",
 }
 
-LAUNCH = re.compile(r"(?P<script>\w+?)(_on_\w+)?_[0-9]+_[a-z]+")  # of a launch: "numba_on_cupy_4_resident"
+LAUNCH = re.compile(r"(?P<way>(?P<script>\w+?)(_on_\w+)?)_[0-9]+_[a-z]+")  # of a launch: "numba_on_cupy_4_resident"
 # Of the scripts in docs/launches that launch a kernel in C: the file that it is in.
 KERNELS = {"cuda_core": "add_one.cu", "cupy": "add_one.cu", "pycuda": "add_one.cu", "pyopencl": "add_one.cl"}
 
@@ -147,6 +147,22 @@ def every(folder: Path, file: str = FILE) -> tuple[list[Kept], list[str]]:
         found += runs
         complaints += faults
     return sorted(found, key=lambda run: run.origin.date), complaints
+
+
+def by_way(runs: Sequence[Kept]) -> dict[str, Kept]:
+    """{way to launch: the newest run that has it, with the steps of that way alone}: what excludes each other is
+    installed in different environments, and each of them has lines of its own.
+
+    ``runs``: those of one machine, the newest last. What was measured on another device than the newest is left out."""
+    found: dict[str, Kept] = {}
+    for run in runs:
+        if run.device == runs[-1].device:
+            ways: dict[str, dict[str, Step]] = {}
+            for step in run.steps.values():
+                launch = LAUNCH.fullmatch(step.name)
+                ways.setdefault(launch["way"] if launch else step.name, {})[step.name] = step
+            found |= {way: replace(run, steps=steps) for way, steps in ways.items()}
+    return found
 
 
 def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
