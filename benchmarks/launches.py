@@ -76,9 +76,7 @@ def main(
     head, names = "", ways_here()
     if not names:
         known = ", ".join(sorted({recipe_of(name).environment for name in shown.WAYS}))
-        fail(
-            f"No script of docs/launches belongs to the environment {machine.environment()}: those of {known} have one."
-        )
+        fail(f"No script of docs/launches belongs to the environment {machine.environment()}: those of {known} do.")
     if save:
         try:
             head = transfers.commit_here(save, ROOT, CODE)

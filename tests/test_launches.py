@@ -448,10 +448,10 @@ def test_the_table_has_every_time_and_says_what_is_missing(kept):
     assert groups == ["resident", "issued", "prepared"]
     resident = rows[1 : rows.index(["issued", *[""] * 4])]
     assert [row[0] for row in resident] == list(shown.WAYS.values())
-    assert ["CuPy", "21.0 µs", "24.0 µs", "36.0 µs", ""] in resident
+    assert ["CuPy", "31.0 µs", "34.0 µs", "46.0 µs", ""] in resident
     assert ["Triton", "–", "–", "–", "triton not installed: pip install triton"] in resident
     prepared = rows[rows.index(["prepared", *[""] * 4]) + 1 :]
-    assert ["CuPy", "21.0 µs", "24.0 µs", "–", "16: argument 16 holds 0.0 after 7 launches"] in prepared
+    assert ["CuPy", "31.0 µs", "34.0 µs", "–", "16: argument 16 holds 0.0 after 7 launches"] in prepared
     assert not any(row[0].startswith(("Numba", "Triton")) for row in prepared)
     assert all(len(row) == len(table.head) == len(table.align) for row in table.rows) and table.notes == []
     steps = {name: step for name, step in kept.steps.items() if not step.reason}
@@ -462,7 +462,7 @@ def test_stale_and_noisy_times_are_marked(kept):
     step = kept.steps["jax_4_issued"]
     steps = dict(kept.steps) | {"jax_4_issued": replace(step, stale=True, time=replace(step.time, q3=1.0))}
     table = shown.table(steps, "")
-    assert any(row[2].text == "†~34.0 µs" for row in table.rows)
+    assert any(row[2].text == "†~54.0 µs" for row in table.rows)
     assert [note.text[0] for note in table.notes] == ["†", "~"]
 
 
@@ -561,7 +561,7 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     assert page.count("<svg") == len(machines)
     assert ("Not measured yet" in page) == (not machines)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
-    times = ("24.0 µs", "1.42 ×") if machines else ("(not measured yet)",) * 2
+    times = ("34.0 µs", "1.59 ×") if machines else ("(not measured yet)",) * 2
     assert "CuPy takes {}, JAX {} as long.".format(*times) in words
 
 
