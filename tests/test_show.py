@@ -2,16 +2,13 @@
 
 import ast
 import difflib
-import re
-import subprocess
-import sys
 from pathlib import Path
 
+import alone
 import pytest
 from conftest import HANG, recipes, starts_slowly
 
 from gpu_cookbook import catalogue, show
-from gpu_cookbook.run import runner
 
 RECIPES = catalogue.recipes()
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
@@ -57,44 +54,22 @@ def test_only_the_kernel_and_the_import_of_path_differ(recipe):
     assert len(after.splitlines()) <= most
 
 
-# On a busy machine a worker of Dask may ask its scheduler once more while both end. Dask logs that with its traceback.
-HEARTBEAT = re.compile(
-    r"^[^\n]*Failed to communicate with scheduler during heartbeat\.\n"
-    r"(Traceback [^\n]*\n([ \t][^\n]*\n)+\S[^\n]*\n(\nThe above exception [^\n]*\n\n)?)+",
-    re.MULTILINE,
-)
-
-
 def imports_slowly(recipe):
     return starts_slowly(recipe) or recipe.framework in ("PyTorch", "JAX", "Warp", "PyOpenCL", "Numba")
 
 
 @pytest.mark.parametrize("recipe", recipes(slow=imports_slowly))
 def test_script_runs_in_an_empty_folder(recipe, tmp_path):
-    file = tmp_path / "pasted.py"
-    file.write_text(show.script(recipe))
-    done = subprocess.run(
-        [sys.executable, "-I", file],
-        cwd=tmp_path,
-        env=runner.environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
-    assert done.returncode == 0, done.stderr
-    assert recipe.workload in done.stdout
-    assert len(runner.without_greetings(recipe.framework, done.stdout).splitlines()) == 1, done.stdout
-    said = HEARTBEAT.sub("", done.stderr)
-    assert "Traceback" not in said and "leaked" not in said, said
+    assert alone.fault(recipe, tmp_path, HANG) is None
 
 
 def test_of_dasks_log_only_a_last_heartbeat_is_left_out():
     beat = "12:00:00,000 - distributed.worker - ERROR - Failed to communicate with scheduler during heartbeat.\n"
     trace = 'Traceback (most recent call last):\n  File "tcp.py", line 1, in read\n    await x\nStreamClosedError\n'
     why = "\nThe above exception was the direct cause of the following exception:\n\n"
-    assert HEARTBEAT.sub("", f"{beat}{trace}{why}{trace}") == ""
-    assert HEARTBEAT.sub("", f"{beat}{trace}a task failed\n{trace}") == f"a task failed\n{trace}"
-    assert HEARTBEAT.sub("", trace) == trace
+    assert alone.HEARTBEAT.sub("", f"{beat}{trace}{why}{trace}") == ""
+    assert alone.HEARTBEAT.sub("", f"{beat}{trace}a task failed\n{trace}") == f"a task failed\n{trace}"
+    assert alone.HEARTBEAT.sub("", trace) == trace
 
 
 def test_kernel_stands_where_it_was_read(tmp_path):
