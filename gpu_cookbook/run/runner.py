@@ -346,7 +346,7 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
 def environment(folder: str) -> dict[str, str]:
     """The environment variables of a recipe: ours, but with the caches for compiled kernels in an empty folder, so that
     a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics, with
-    warnings, and with what JAX and cuDF take of a GPU beforehand turned off."""
+    warnings, and with what JAX and cuDF take of a GPU beforehand turned off; with the Array API in SciPy turned on."""
     settings = dict(os.environ)
     for name in (
         "CUDA_CACHE_PATH",
@@ -366,6 +366,7 @@ def environment(folder: str) -> dict[str, str]:
     settings["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     # cudf.pandas and Polars' GPU engine would take managed memory, most of the GPU's from the start, and move pages.
     settings |= {"CUDF_PANDAS_RMM_MODE": "async", "POLARS_GPU_ENABLE_CUDA_MANAGED_MEMORY": "0"}
+    settings["SCIPY_ARRAY_API"] = "1"  # or scikit-learn refuses to dispatch to arrays on a GPU
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     settings["PYTHONWARNINGS"] = "ignore"  # NumPy's, of special values; a recipe cannot warn itself
     nvcc = machine.program("nvcc")

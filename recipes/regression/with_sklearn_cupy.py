@@ -1,0 +1,54 @@
+"""Ridge regression in scikit-learn on CuPy's arrays: Ridge dispatches to them.
+
+Framework: scikit-learn
+Runs on: NVIDIA GPU
+Install: pip install scikit-learn "cupy-cuda13x[ctk]"
+Follows: https://scikit-learn.org/stable/modules/array_api.html
+
+What scikit-learn's estimators do by the Array API, they do on the device of the array that they are given. Of Ridge's
+solvers only "svd" does: it takes several times as many operations as normal equations, and loses fewer digits. SciPy
+must support the Array API, too, which it does if the environment variable SCIPY_ARRAY_API is 1 before it is imported:
+gpu-cookbook sets it so.
+"""
+
+import cupy as cp
+import numpy as np
+from sklearn import config_context
+from sklearn.linear_model import Ridge
+
+ALPHA = 1.0  # also its default
+
+
+def upload(*arrays):
+    # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
+    return tuple(cp.asarray(np.asarray(x, np.float64, order="C"), blocking=True) for x in arrays)
+
+
+def regression(samples, targets):
+    right = samples.ndim == 2 and samples.size and targets.shape == samples.shape[:1]
+    if not (right and samples.dtype == targets.dtype == np.float64):
+        raise ValueError(
+            f"regression takes float64 arrays of N×P and N with at least one row and one column, not"
+            f" {samples.dtype} {samples.shape} and {targets.dtype} {targets.shape}"
+        )
+    with config_context(array_api_dispatch=True):  # for these lines in this thread only
+        model = Ridge(alpha=ALPHA, solver="svd").fit(samples, targets)
+    return cp.append(model.coef_, model.intercept_)
+
+
+def wait(fitted):
+    cp.cuda.get_current_stream().synchronize()
+
+
+def download(fitted):
+    return cp.asnumpy(fitted)
+
+
+if __name__ == "__main__":
+    samples, noise = np.random.default_rng(0).normal(1, 1, (10_007, 20)), np.sin(np.arange(10_007))
+    targets = samples @ np.linspace(-1, 1, 20) + 3 + noise
+    *coefficients, intercept = fitted = download(regression(*upload(samples, targets)))
+    rest = targets - samples @ coefficients - intercept
+    # The derivative of the penalised sum of squares by each coefficient, and by the intercept, is 0.
+    np.testing.assert_allclose([*rest @ samples, rest.sum()], [*ALPHA * fitted[:-1], 0], rtol=0, atol=1e-7)
+    print("regression, scikit-learn and CuPy: 10,007×20, all right")
