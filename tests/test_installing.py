@@ -30,22 +30,22 @@ def extra(name, extras=EXTRAS):
 
 
 def extras_of(recipe):
-    """The extras for CUDA 13 that must install what a recipe needs."""
+    """The extras for CUDA 13 that must install what a recipe needs; two that are installed together as one word."""
     if machine.MAIN in recipe.environments or not recipe.environments:
         yield "cuda13"
         if recipe.runs_on in WITHOUT_A_GPU:
             own = recipe.framework.lower()
-            yield own if own in EXTRAS else "cpu"
+            yield f"cpu,{own}" if own in EXTRAS else "cpu"
     yield from (name for name in recipe.environments if name != machine.MAIN)
 
 
 def faults(recipe, extras=EXTRAS):
     """What a recipe needs and its extras do not install."""
     for name in extras_of(recipe):
-        if name not in extras:
-            yield f"there is no extra {name}"
+        if missing := set(name.split(",")) - set(extras):
+            yield f"there is no extra {missing.pop()}"
             continue
-        there = list(extra(name, extras))
+        there = [each for one in name.split(",") for each in extra(one, extras)]
         for asked in catalogue.requirements(recipe.install):
             if not any(installs(requirement, asked, name) for requirement in there):
                 yield f"{name} does not install {asked}"

@@ -200,6 +200,12 @@ polars.LazyFrame({"x": [1.0]}).select(polars.col("x").mean()).collect(engine=pol
         needs_gpu=True,
         pins=("rapids-dask-dependency",),
     ),
+    Framework(
+        "scikit-learn",
+        "sklearn",
+        ("scikit-learn",),
+        "import sklearn.linear_model; sklearn.linear_model.Ridge().fit([[1.0], [2.0]], [1.0, 2.0])",
+    ),
     Framework("joblib", "joblib", ("joblib",), "import joblib"),
     Framework("Ray", "ray", ("ray",), "import ray"),
     Framework(

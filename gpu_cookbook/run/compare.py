@@ -207,6 +207,7 @@ def brief(choice: Choice) -> Choice:
         "sizes between the smallest and the largest": lambda: shortened(lambda sizes: sizes[:: max(1, len(sizes) - 1)]),
         "increment, which is much like multiply": lambda: without("increment"),
         "group_mean, which is on tables": lambda: without("group_mean"),
+        "regression, which takes products as matmul does": lambda: without("regression"),
         "norm, which is a reduction as subset_mean is": lambda: without("norm"),
         ", ".join(sorted(engines, key=str.lower)): lambda: kept(lambda recipe: recipe.framework not in engines),
         "random_subset_mean, which gpu-cookbook scale measures": lambda: without("random_subset_mean"),
