@@ -337,8 +337,8 @@ def compare(
             "-s",
             metavar="S",
             help="Only this size, as a number of elements, the side of a square, rows and keys of a table, or rows and"
-            " columns: 40000, 1_000_000, 1e6, 2**28, 1e6x1000. Can be repeated. If omitted, the published sizes; without"
-            " a GPU, the two smallest of them.",
+            " columns: 40000, 1_000_000, 1e6, 2**28, 1e6x1000. Can be repeated. If omitted, the published sizes;"
+            " without a GPU, the two smallest of them.",
         ),
     ] = None,
     form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,

@@ -1,5 +1,6 @@
-"""What the recipes of group_mean for a GPU use of cuDF, dask-cudf, CuPy, Polars and PyTorch, on the host: pandas, NumPy
-and the libraries' own engines for the CPU do the work. test_cudf.py runs them."""
+"""What the recipes of group_mean and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars, PyTorch and
+scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work. test_cudf.py runs
+them."""
 
 import os
 import sys
@@ -59,9 +60,9 @@ def bincount(x, weights=None):
 
 def install():
     """Stands for these libraries in this process."""
-    names = ("cudf", "cudf.pandas", "cupy", "dask_cudf")
-    cudf, cudf.pandas, cupy, dask_cudf = modules = [ModuleType(name) for name in names]
-    cudf.DataFrame = DataFrame
+    names = ("cudf", "cudf.pandas", "cupy", "cupyx", "dask_cudf")
+    cudf, cudf.pandas, cupy, cupyx, dask_cudf = modules = [ModuleType(name) for name in names]
+    cudf.DataFrame, cudf.Series = DataFrame, Series
     DataFrame.__module__ = Series.__module__ = "cudf"
     cudf.pandas.install = accelerate
     dask_cudf.from_cudf = lambda table, chunksize: dd.from_pandas(table.frame, chunksize=chunksize)
@@ -69,6 +70,7 @@ def install():
     cupy.cuda = SimpleNamespace(Device=lambda: stream, get_current_stream=lambda: stream)
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
+    cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
     sys.modules.update(zip(names, modules, strict=True))
 
 
@@ -82,6 +84,17 @@ def collect_on_host(polars):
         return collect(query)
 
     polars.LazyFrame.collect = collected
+
+
+def dispatch(sklearn):
+    """Ridge's way to CuPy's arrays is an SVD, where the dispatch is on."""
+    fit = sklearn.linear_model.Ridge.fit
+
+    def fitted(ridge, samples, targets):
+        assert sklearn.get_config()["array_api_dispatch"] and ridge.solver == "svd"
+        return fit(ridge, samples, targets)
+
+    sklearn.linear_model.Ridge.fit = fitted
 
 
 def without_cuda(torch):

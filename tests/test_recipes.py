@@ -209,7 +209,7 @@ def inputs_of(draw, workload):
         keys = draw(layouts(lambda shape: halves(np.int64)(shape).map(lambda whole: whole * step))((rows,)))
         return keys, draw(layouts(halves(np.float64))((rows,)))
     if workload == "regression":
-        rows, columns = draw(st.integers(1, 40)), draw(st.integers(1, 40))
+        rows, columns = draw(st.sampled_from([1, 2, 9, 30])), draw(st.sampled_from([1, 4, 12]))  # JAX compiles for each
         layout = layouts(halves(np.float64))
         return draw(layout((rows, columns))), draw(layout((rows,)))
     shape = draw(arrays.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=12) | st.tuples(SIDES, SIDES))

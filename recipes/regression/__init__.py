@@ -15,12 +15,12 @@ import numpy as np
 ALPHA = 1.0  # scikit-learn's default
 SIZES = ((10_000, 100), (100_000, 100), (1_000_000, 200))
 EDGE_SIZES = (
-    *((1, 1), (1, 5), (2, 1), (3, 4), (5, 5), (20, 50), (257, 16), (1_003, 33)),
-    (100_003, 1),
-    (4_099, 65),
+    *((1, 1), (1, 5), (2, 1), (3, 4), (20, 50), (257, 16), (1_003, 3)),
+    (20_011, 1),
+    (457, 20),
 )
 # Sizes between the edge sizes, and beyond them; one is a multiple of every block.
-MORE_SIZES, LARGE_SIZES = ((31, 32), (999, 3), (70, 7)), ((8_192, 64), (20_011, 50))
+MORE_SIZES, LARGE_SIZES = ((31, 32), (999, 3)), ((8_192, 64), (70_001, 7))
 TIME_LIMIT = 300  # seconds per result
 
 
@@ -93,7 +93,8 @@ def tolerance(expected, samples, targets):
     - The intercept is the targets' mean less the columns' means times w: it is off by what w is, times the length of
       these means, and by unit times what is added up.
 
-    All twice: the reference may be off the other way. At the published sizes, w may be off by 2.4e-10 of its length.
+    All twice: the reference may be off the other way. At the published sizes, w may be off by 2.4e-10 of its length,
+    and the recipes here were off by less than a twentieth of what they may be, at every size that is checked.
     One that was fitted in float32, in TF32 or without alpha is off by more than 10,000 times what it may be, wherever
     there are two rows or more; at a million rows, where alpha says least, without it by thousands of times that.
     """
