@@ -49,7 +49,7 @@ def test_an_upload_keeps_nothing_of_its_callers_array(recipe, offset):
 
 
 def recipe_size(recipe):
-    return (1_000, 300) if recipe.workload == "subset_mean" else 200 if recipe.workload == "matmul" else 100_003
+    return {"subset_mean": (1_000, 300), "regression": (1_000, 300), "matmul": 200}.get(recipe.workload, 100_003)
 
 
 @needs_jax
