@@ -145,7 +145,7 @@ class Store:
             stale = recipe is None or bool(changed & sources(recipe)) or old
             place = (stored.commit_hash, stored.env_name, *key)
             line = lines.of(place)
-            if result := parts.result(key, line, environment):
+            if result := parts.result(key, recipe, line, environment):
                 date = line.date if line and line.date else origin.date
                 mine = replace(origin, stale=stale, date=date)
                 # A file may hold what compare would have refused.
@@ -188,10 +188,12 @@ class _Parts:
     scalars: dict[Metric, float] = field(default_factory=dict)
     failed: bool = False
 
-    def result(self, key: tuple[str, str, Size], line: Line | None, environment: str) -> Result | None:
-        """The result with these parts; None if nothing is known about it, not even a reason."""
+    def result(
+        self, key: tuple[str, str, Size], recipe: Recipe | None, line: Line | None, environment: str
+    ) -> Result | None:
+        """The result with these parts; None if nothing is known about it, not even a reason. ``recipe``: if there still
+        is one."""
         workload, technique, size = key
-        recipe = catalogue.find(workload, technique)
         if not (self.failed or self.timings or self.scalars or line and line.status != Status.OK):
             return None
         result = Result(

@@ -4,9 +4,10 @@ import ast
 import io
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from gpu_cookbook.catalogue import UNREADABLE, Recipe
 
@@ -70,7 +71,7 @@ def changed_since(root: Path, commit: str, until: str | None = None) -> frozense
     texts = _at(root, until, names) if until else {name: _text(root / name) for name in names}
     now = {name: text for name, text in texts.items() if text is not None}
     before = _at(root, commit, list(now))
-    same = {name for name, text in now.items() if _code(name, before[name]) == _code(name, text)}
+    same = {name for name, text in now.items() if _same_code(name, before[name], text)}
     return frozenset(names) - same
 
 
@@ -97,7 +98,12 @@ def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
 
 
 @cache  # most files are the same in most commits
-def _code(name: str, text: str) -> str:
+def _same_code(name: str, one: str, other: str) -> bool:
+    first, second = _code(name, one), _code(name, other)
+    return first == second if isinstance(first, str) else _alike(first, second)
+
+
+def _code(name: str, text: str) -> ast.Module | str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None
     except UNREADABLE:  # the file may be half written
@@ -106,10 +112,26 @@ def _code(name: str, text: str) -> str:
         return " ".join(C_COMMENT.sub(" ", text).split())
     if name.endswith("__init__.py"):  # a workload
         tree.body = [node for node in tree.body if not _names(node) & CHECKED_ONLY]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
+    return tree
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two parts of syntax trees are the same code: most that differ do so soon."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        return all(map(_alike, _fields(one), _fields(other)))
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
+
+
+def _fields(node: ast.AST) -> Iterator[Any]:
+    """What a node of a syntax tree consists of, without a docstring."""
+    documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None
+    for name in node._fields:
+        value: Any = getattr(node, name, None)
+        yield value[1:] if documented and name == "body" else value
 
 
 def _names(node: ast.stmt) -> set[str]:
