@@ -127,6 +127,7 @@ def _last(line: "Line2D") -> tuple[float, float]:
 def render(draw: Draw, height: float, title: str, text: str) -> str:
     """What ``draw`` draws, as an SVG element. ``height``: in points, without the legend."""
     from matplotlib import rc_context, style
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     look: Any = {
@@ -153,6 +154,13 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
         if figure.legends:  # add the legend's height, which ``height`` does not include
             box = figure.legends[0].get_window_extent()
             figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
+        # savefig() would draw everything twice, the first time for the layout alone.
+        FigureCanvasSVG(figure)
+        figure.dpi = 72
+        layout = figure.get_layout_engine()
+        assert layout
+        layout.execute(figure)
+        figure.set_layout_engine(None)
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     return inline(file.getvalue(), title, text)
 
