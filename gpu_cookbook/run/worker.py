@@ -123,10 +123,13 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
     blank = replace(Result.of(recipe, size, Status.OK), device=device.name)
 
     def work() -> Result:
+        last = size == workload.EDGE_SIZES[-1]
         fault = check_size(module, workload, size, device) or inexact(module, workload, size)
+        if last:  # before what takes long
+            fault = fault or check_refusals(module, workload)
         fault = fault or check_transfers(module, workload, size, device)
-        if not fault and size == workload.EDGE_SIZES[-1]:
-            fault = check_refusals(module, workload) or check_often(module, workload)
+        if not fault and last:
+            fault = check_often(module, workload)
             for large in getattr(workload, "LARGE_SIZES", ()):
                 fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:

@@ -7,7 +7,7 @@ EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65,
 # Sizes between the edge sizes, two of which need the same padding, and beyond them; one is a multiple of every tile.
 MORE_SIZES, LARGE_SIZES = ((259, 67, 261), (20, 20, 20), (18, 18, 18)), ((517, 130, 515), (512, 512, 512))
 # For transfers in pieces of up to 1,048,576 elements: there are 20 of the left factor, and 3 in a third of each length.
-MANY_PIECES = (10_007, 2_053, 101)
+MANY_PIECES = (10_007, 2_053, 61)
 TIME_LIMIT = 180  # seconds per result
 
 
