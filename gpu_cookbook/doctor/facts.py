@@ -17,6 +17,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,7 @@ def _named_only(recipes: Sequence[Recipe]) -> Iterator[Framework]:
             yield Framework(name, module, (distribution,), f"import {module}", needs_gpu=needs_gpu)
 
 
+@cache
 def _distribution_names(install: str) -> list[str]:
     return [canonicalize_name(requirement.name) for requirement in catalogue.requirements(install)]
 
