@@ -226,9 +226,10 @@ catalogue.default_sizes = lambda workload: every(workload)[:1]
 
 
 def commands(path):
-    """The lines of the page's shell blocks that are run here."""
+    """The lines of the page's shell blocks that are run here, once each."""
     blocks = re.findall(r"^```sh\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    return [line for block in blocks for line in block.splitlines() if line and not LATER.search(line)]
+    lines = [line for block in blocks for line in block.splitlines() if line and not LATER.search(line)]
+    return list(dict.fromkeys(lines))
 
 
 @pytest.fixture(scope="session")
