@@ -55,10 +55,10 @@ def test_list_has_every_recipe_with_its_reason():
 @pytest.mark.parametrize("lane", ["idiomatic", "tuned"])
 def test_list_of_one_lane(lane):
     wanted = {(r.workload, r.technique) for r in catalogue.recipes() if r.lane == lane}
-    out, _ = cookbook("list", "--lane", lane, "--json")
+    out, _ = invoked("list", "--lane", lane, "--json")
     assert {(row["workload"], row["technique"]) for row in json.loads(out)} == wanted
     assert {row["lane"] for row in json.loads(out)} == {lane}
-    table, _ = cookbook("list", "--lane", lane)
+    table, _ = invoked("list", "--lane", lane)
     *_, workload, technique = table.split()
     assert (workload, technique) in wanted
     assert f"{len(wanted)} recipes" in table
@@ -82,7 +82,7 @@ def test_compare_of_one_lane_has_numpy_too():
 @pytest.mark.slow
 def test_tables_of_one_lane():
     def stored(*arguments):
-        out, _ = cookbook("tables", "--format", "json", *arguments)
+        out, _ = invoked("tables", "--format", "json", *arguments)
         rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
         return {(row["technique"], row["lane"]) for row in rows}
 
@@ -92,7 +92,7 @@ def test_tables_of_one_lane():
 
 
 def test_list_takes_workloads():
-    rows = json.loads(cookbook("list", "multiply", "matmul", "--json")[0])
+    rows = json.loads(invoked("list", "multiply", "matmul", "--json")[0])
     assert {row["workload"] for row in rows} == {"multiply", "matmul"}
 
 
@@ -108,7 +108,7 @@ def test_list_never_cuts_a_name(width, monkeypatch, capsys):
 @pytest.mark.slow
 def test_tables_of_chosen_recipes():
     def stored(*arguments):
-        tables = json.loads(cookbook("tables", "--format", "json", *arguments)[0])
+        tables = json.loads(invoked("tables", "--format", "json", *arguments)[0])
         return {(row["table"], row.get("workload"), row.get("technique")) for table in tables for row in table["rows"]}
 
     chosen = stored("multiply", "-t", "cupy")

@@ -174,6 +174,17 @@ def test_bad_input_says_what_to_do(arguments, words):
         (["--scheduler", "tcp://[::1:8786"], "'tcp://[::1:8786' is not an address"),
         (["--scheduler", "tcp://a..b:80"], "'tcp://a..b:80' is not an address"),
         (["--address", "nonsense"], "'nonsense' is not an address"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_run_is_said(arguments, words):
+    out, err = invoked("scale", *arguments, code=1)
+    assert words in err and out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["--scheduler", "tcp://127.0.0.1:1"], "Nothing answers at tcp://127.0.0.1:1 (Connection refused)"),
         (["--scheduler", "127.0.0.1:1"], "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787\n"),
         (["--address", "127.0.0.1:1"], "Nothing answers at 127.0.0.1:1 (Connection refused)"),
@@ -181,7 +192,7 @@ def test_bad_input_says_what_to_do(arguments, words):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_run_here_is_said(arguments, words):
+def test_where_nothing_answers_it_says_so(arguments, words):
     with Run(*arguments) as run:
         out, err = run.end(code=1)
         assert words in err and out == ""
