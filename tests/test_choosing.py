@@ -741,6 +741,7 @@ def test_without_a_clone_there_is_still_a_way(tmp_path, monkeypatch):
     assert "run this command inside a clone" in err and "--measure" in err
 
 
+@pytest.mark.slow
 def test_the_stored_machines_give_advice():
     require_clone()
     out, err = invoked("choose", "multiply", "-s", "5_000_000", "--machine", "nvidia-h200", "--data", "device")

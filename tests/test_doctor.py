@@ -529,6 +529,7 @@ def test_a_plugin_of_jax_that_is_of_another_version():
     says(old, "JAX", "broken", "jax-cuda12-plugin 0.10.2", 'pip install "jax-cuda12-plugin<=0.11.2,>=0.11.2"')
 
 
+@pytest.mark.slow
 def test_the_memory_that_jax_takes_in_advance(monkeypatch):
     assert of("JAX", but(GPU, preallocated="")).explanation == "built for CUDA 13"
     assert "; takes .5 of a GPU's memory" in of("JAX", but(GPU, preallocated=".5")).explanation

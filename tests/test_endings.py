@@ -108,6 +108,7 @@ def test_a_closed_output_is_said_before_anything_is_measured():
     assert out == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_without_our_signs_gets_others():
     require_clone()
     out, _ = shell(f"{COMMAND} tables multiply", PYTHONIOENCODING="ascii")

@@ -106,6 +106,7 @@ def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
 PINS = [lambda recipe: recipe.workload == "multiply" and "pinned" in recipe.functions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes(*PINS))
 def test_a_cpu_has_no_time_from_page_locked_arrays(recipe):
     (result,) = runner.run(recipe, "measure", [1000], probe=Probe("made up", 1e9, 0))
@@ -145,6 +146,7 @@ assert numba.threading_layer() == "workqueue"
 IN_NUMBAS_THREADS = [lambda recipe: recipe.technique == "numba_cpu", lambda recipe: not recipe.engine]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes(*IN_NUMBAS_THREADS))
 def test_numba_on_the_cpu_takes_calls_from_two_threads_without_libgomp(recipe):
     """It then has threads of its own, and ends the process if it is called while it works."""
