@@ -36,7 +36,7 @@ FOUND = {  # how the tool names it
 }
 OWN_KERNEL = re.compile(
     r"cuda\.jit|RawKernel|RawModule|rawkernel|ElementwiseKernel|ReductionKernel|SourceModule|triton\.jit|load_inline"
-    r"|_compile_kernel|torch\.compile|vectorize"
+    r"|_compile_kernel|torch\.compile|vectorize|wp\.kernel|ct\.kernel"
 )
 ON_GPU = ("NVIDIA GPU", "every NVIDIA GPU", "NVIDIA GPU or CPU")
 # The names of kernels of cuBLAS, CUB, cuRAND, PyTorch, CuPy and PyCUDA. No kernel of a recipe has such a name.

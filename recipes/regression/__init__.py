@@ -82,9 +82,10 @@ def tolerance(expected, samples, targets):
     are the samples and targets less their means, ‖A‖ the square root of the sum of A's squares, and λ the least
     eigenvalue of AᵀA + alpha I.
 
-    - unit = (64 + 4 √n + 3 p) 2**-53. A sum of n products is off by at most (64 + 4 √n) 2**-53 times the lengths of its
-      two vectors: see subset_mean, whose terms have one sign, and matmul, where others leave less. A Cholesky or LU
-      factorisation adds what 3 p roundings do (Higham, Accuracy and Stability of Numerical Algorithms, §10.1).
+    - unit = (64 + 4 √n + 3 p) 2**-53. A sum of n products is in practice off by at most (64 + 4 √n) 2**-53 times the
+      lengths of its two vectors: see subset_mean, whose terms have one sign, and matmul, where others leave less. A
+      Cholesky or LU factorisation adds what 3 p roundings do (Higham, Accuracy and Stability of Numerical Algorithms,
+      §10.1).
     - So the matrix is off by unit (‖A‖² + p alpha), and the right side by unit ‖A‖‖b‖, and w by the one times ‖w‖ / λ,
       and the other / λ. An SVD is that of a matrix which is off by less than unit ‖A‖ / 2, and AᵀA by twice ‖A‖ times
       that.
@@ -95,13 +96,16 @@ def tolerance(expected, samples, targets):
 
     All twice: the reference may be off the other way. At the published sizes, w may be off by 2.4e-10 of its length,
     and the recipes here were off by less than a twentieth of what they may be, at every size that is checked.
-    One that was fitted in float32, in TF32 or without alpha is off by more than 10,000 times what it may be, wherever
-    there are two rows or more; at a million rows, where alpha says least, without it by thousands of times that.
+    Of inputs(), one that was fitted in float32, in TF32 or without alpha is off by more than 10,000 times what it may
+    be, wherever there are two rows or more; at a million rows, where alpha says least, without it by thousands of times
+    that. Where columns differ by magnitudes, it is told from others less well: the bounds are those of whole matrices.
     """
     n, p = samples.shape
     centre, middle, products, _ = _centred(samples, targets)
     unit = (64 + 4 * n**0.5 + 3 * p) * 2.0**-53
-    columns, each = np.abs(samples).mean(axis=0), np.abs(targets).mean()
+    rows = max(1, 2**20 // p)  # at a time, as in _centred
+    columns = sum(np.abs(samples[start : start + rows]).sum(axis=0) for start in range(0, n, rows)) / n
+    each = np.abs(targets).mean()
     left, right = unit * n**0.5 * np.linalg.norm(columns), unit * n**0.5 * each
     square, length = products.trace(), np.linalg.norm(expected[:-1])
     least = max(np.linalg.eigvalsh(products)[0], 0) + ALPHA

@@ -5,6 +5,8 @@ Runs on: NVIDIA GPU or CPU
 Install: pip install torch numpy
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.empty.html
+
+torch.linalg.solve waits for the GPU, to see whether there is a solution.
 """
 
 import numpy as np
@@ -33,7 +35,8 @@ def regression(samples, targets):
         )
     centre, middle = samples.mean(dim=0), targets.mean()
     x, y = samples - centre, targets - middle  # the intercept is not penalised
-    coefficients = torch.linalg.solve(x.T @ x + ALPHA * torch.eye(x.shape[1]).to(x), x.T @ y)
+    penalty = ALPHA * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+    coefficients = torch.linalg.solve(x.T @ x + penalty, x.T @ y)
     return torch.cat((coefficients, (middle - centre @ coefficients).reshape(1)))
 
 

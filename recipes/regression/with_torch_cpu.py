@@ -30,7 +30,8 @@ def regression(samples, targets):
         )
     centre, middle = samples.mean(dim=0), targets.mean()
     x, y = samples - centre, targets - middle  # the intercept is not penalised
-    coefficients = torch.linalg.solve(x.T @ x + ALPHA * torch.eye(x.shape[1]).to(x), x.T @ y)
+    penalty = ALPHA * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+    coefficients = torch.linalg.solve(x.T @ x + penalty, x.T @ y)
     return torch.cat((coefficients, (middle - centre @ coefficients).reshape(1)))
 
 
