@@ -45,7 +45,7 @@ def test_the_tables_have_at_least_the_rows_that_they_are_for():
     kernels = {"cuda.core", "Triton", "CUTLASS DSL", "TileLang", "Helion", "Taichi", "Quadrants", "Mojo", "HIP Python"}
     others = {"cuDF", "Modin", "cuML", "scikit-cuda", "cuPyNumeric", "dpnp", "tinygrad", "MLX", "wgpu-py"}
     assert names["frameworks"] >= arrays | kernels | others
-    assert names["engines"] >= {"multiprocessing", "joblib", "Dask", "Ray"}
+    assert names["engines"] >= {"multiprocessing", "joblib", "Dask", "Ray", "PyTorch"}
 
 
 def test_a_framework_needs_no_row(monkeypatch):
