@@ -8,7 +8,7 @@ Follows: https://docs.jax.dev/en/latest/_autosummary/jax.enable_x64.html
 
 Sample (i, j) is a function of the seed, i and j alone (Philox4x32-10, written out as arithmetic on arrays), so only the
 samples of the subset are made, in blocks that have half as many samples as a chunk: XLA may store a block before it
-adds it up. It compiles the function for each shape and chunk.
+adds it up. The function is compiled for each size of such a block.
 
 JAX takes three quarters of a GPU's memory when it first computes there, unless the environment variable
 XLA_PYTHON_CLIENT_PREALLOCATE is false before jax is imported. gpu-cookbook sets it so.
@@ -34,11 +34,9 @@ def normals(pair, row, seed):  # two independent normal(0, 1) samples, from a co
     return radius * jnp.cos(turn), radius * jnp.sin(turn)
 
 
-@jax.jit(static_argnames=("rows", "columns", "most"))
-def mean_of_subset(rows, columns, most, seed):  # in blocks of at most so many pairs
-    wide = min(most, -(-columns // 4))
-    high, across = min(most // wide, (rows + 1) // 2), -(-columns // (4 * wide))
-    down = -(-rows // (2 * high))
+@jax.jit(static_argnames=("high", "wide"))
+def mean_of_subset(rows, columns, seed, high, wide):  # in blocks of high × wide pairs
+    down, across = (rows + 2 * high - 1) // (2 * high), (columns + 4 * wide - 1) // (4 * wide)
 
     def add_block(block, total):
         column = 4 * (block % across * wide + jnp.arange(wide, dtype=jnp.uint64))
@@ -47,7 +45,7 @@ def mean_of_subset(rows, columns, most, seed):  # in blocks of at most so many p
         of_pair = jnp.where(column + 2 < columns, first + second, jnp.where(column < columns, first, 0))
         return total + jnp.where(row < rows, of_pair, 0).sum()
 
-    total = jax.lax.fori_loop(jnp.uint64(0), jnp.uint64(down * across), add_block, 0.0)
+    total = jax.lax.fori_loop(jnp.uint64(0), down * across, add_block, 0.0)
     return total / (((rows + 1) // 2) * ((columns + 1) // 2)) + 11
 
 
@@ -60,7 +58,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     with jax.enable_x64(True):
         if rows * columns == 0:
             return jnp.full((), jnp.nan)
-        return mean_of_subset(int(rows), int(columns), max(1, int(chunk) ** 2 // 4), jnp.uint64(seed))
+        most = max(1, int(chunk) ** 2 // 4)
+        wide = min(most, int(columns + 3) // 4)
+        high = min(most // wide, int(rows + 1) // 2)
+        return mean_of_subset(*(jnp.uint64(int(n)) for n in (rows, columns, seed)), high, wide)
 
 
 def wait(mean):
