@@ -14,7 +14,7 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
 import numpy as np  # noqa: E402
 from numba import cuda  # noqa: E402
 from numba.cuda.simulator.cudadrv import devicearray  # noqa: E402
-from numba.cuda.simulator.kernel import FakeCUDAKernel  # noqa: E402
+from numba.cuda.simulator.kernel import BlockThread, FakeCUDAKernel  # noqa: E402
 from numba.cuda.simulator.kernelapi import FakeCUDAModule  # noqa: E402
 from seeds import fault_of_seeds  # noqa: E402
 
@@ -71,6 +71,17 @@ cuda.stream.handle = 0
 # And it compares the strides of empty arrays, which may differ.
 compatible = devicearray.check_array_compatibility
 devicearray.check_array_compatibility = lambda a, b: a.size and compatible(a, b)
+
+
+def is_alive(thread, alive=BlockThread.is_alive):
+    """The simulator asks all threads of a block in turn, again and again, which takes more time than they do. Here it
+    lets those that are at work go on meanwhile."""
+    if not thread.syncthreads_blocked:
+        thread.join(0.0005)
+    return alive(thread)
+
+
+BlockThread.is_alive = is_alive
 warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)  # NumPy's integers warn where a GPU's wrap
 
 
