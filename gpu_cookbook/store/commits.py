@@ -71,7 +71,7 @@ def changed_since(root: Path, commit: str, until: str | None = None) -> frozense
     texts = _at(root, until, names) if until else {name: _text(root / name) for name in names}
     now = {name: text for name, text in texts.items() if text is not None}
     before = _at(root, commit, list(now))
-    same = {name for name, text in now.items() if _same_code(name, before[name], text)}
+    same = {name for name, text in now.items() if before[name] is not None and _same_code(name, before[name], text)}
     return frozenset(names) - same
 
 
@@ -83,15 +83,15 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str]:
-    """The text of each file at that commit, read by one git process; '' for a file that did not exist."""
+def _at(root: Path, commit: str, names: Sequence[str]) -> dict[str, str | None]:
+    """The text of each file at that commit, read by one git process; None for a file that did not exist."""
     command = ["git", "-C", str(root), "cat-file", "--batch"]
     wanted = "".join(f"{commit}:{name}\n" for name in names).encode()
     output = io.BytesIO(subprocess.run(command, input=wanted, capture_output=True, check=True).stdout)
-    texts = {}
+    texts: dict[str, str | None] = {}
     for name in names:
         head = output.readline().split()  # an object's name, its kind and its size; or the name and "missing"
-        texts[name] = output.read(int(head[2])).decode(errors="replace") if len(head) == 3 else ""
+        texts[name] = output.read(int(head[2])).decode(errors="replace") if len(head) == 3 else None
         if len(head) == 3:
             output.readline()
     return texts
