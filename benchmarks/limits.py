@@ -326,9 +326,10 @@ def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, 
     return tables.Entry(what), named, *map(tables.Entry, others)
 
 
-def kept_tables(path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
+def kept_tables(results: Sequence[Result], path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
     """The last stored table, and the ladders of that machine; and what is wrong with each line that cannot be used.
-    StoreError if nothing is stored. ``path``: of a machine that came in, the file in its own folder."""
+    StoreError if nothing is stored. ``results``: all that are stored; ``path``: of a machine that came in, the file in
+    its own folder."""
     lines, complaints = door.read_lines(path, "limits")
     if not lines:
         nothing = f"Nothing is stored in {path} yet. To measure: python benchmarks/limits.py --save NAME"
@@ -343,7 +344,7 @@ def kept_tables(path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], l
     head = ("ladder", "step", "what it is", "time", "gain")
     found = (
         table("The fastest recipes and their targets", HEADINGS, "llrlrrl", reached, measured),
-        table("Ladders", head, "lllrr", (step.entries for step in ladders(kept["machine"]))),
+        table("Ladders", head, "lllrr", (step.entries for step in ladders(results, kept["machine"]))),
     )
     return found, complaints
 
@@ -372,10 +373,10 @@ class Step:
         return tables.Entry(self.ladder), named, tables.Entry(self.what), time, tables.Entry(gain)
 
 
-def ladders(name: str) -> Iterator[Step]:
-    """Every step of LADDERS that is stored for this machine."""
-    results, _ = store.select(store.Store().load()[0], [name])
-    known = {each.work: each for each in of_one_environment(results)}
+def ladders(results: Sequence[Result], name: str) -> Iterator[Step]:
+    """Every step of LADDERS that is stored for this machine. ``results``: all that are stored."""
+    newest, _ = store.select(results, [name])
+    known = {each.work: each for each in of_one_environment(newest)}
     for workload, size, metric, techniques in LADDERS:
         before = None
         for technique in techniques:
@@ -398,7 +399,7 @@ def main(
     """Measure what this machine can do, and how close the fastest recipes come to it."""
     if stored:
         try:
-            found, complaints = kept_tables()
+            found, complaints = kept_tables(store.Store().load()[0])
         except StoreError as error:
             fail(str(error))
         print(text.as_markdown(found), end="")

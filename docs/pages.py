@@ -83,7 +83,7 @@ def write():
     one_kind = beside.of_one_kind([stored.past(machine) for machine in stored.results()])
     put("generated/one-kind.html", table_html(one_kind, "") if one_kind else "")
     put("generated/history.md", history_list())
-    reached, complaints = limits.kept_tables()
+    reached, complaints = limits.kept_tables(stored.every_result())
     stored.complain(complaints)
     put("generated/limits.html", "".join(table_html(table, "") for table in reached))
     put("generated/choose.txt", advice_printed())
@@ -301,7 +301,7 @@ def speedup(result: Result, metric: Metric) -> str:
 
 @cache
 def steps() -> list[limits.Step]:
-    return list(limits.ladders(stored.GPU_MACHINE))
+    return list(limits.ladders(stored.every_result(), stored.GPU_MACHINE))
 
 
 def ladders(workload: str) -> list[str]:
@@ -430,7 +430,7 @@ def machine_page(machine: str) -> str:
         lines += ["## From one core to every GPU", ""]
         lines += fragment(f"{machine}-scaling", "", found, several, "../")
     if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
-        (reached, _), complaints = limits.kept_tables(own)
+        (reached, _), complaints = limits.kept_tables(stored.every_result(), own)
         stored.complain(complaints)
         lines += ["## The fastest recipes and their targets", ""]
         lines += fragment(f"{machine}-limits", "", [reached], [], "../")
