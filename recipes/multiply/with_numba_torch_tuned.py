@@ -6,7 +6,7 @@ Install: pip install "numba-cuda[cu13]" torch "numpy<2.5"
 
 Each thread starts four loads before its first store, which keeps more of them in flight than one element per thread. At
 each launch, Numba asks each tensor anew what it is and where it is. prepared() wraps them once in arrays of Numba's
-own, without a copy, and launches with those. Not measured yet.
+own, without a copy, and launches with those.
 """
 
 import numpy as np
