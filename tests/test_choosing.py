@@ -754,7 +754,9 @@ def test_the_stored_machines_give_advice():
 
 @pytest.fixture
 def undisturbed(monkeypatch):
-    """Two recipes are measured, and what else this machine does at the time raises no doubt."""
+    """Two recipes are measured, and what else this machine does at the time raises no doubt. tests/test_recipes.py
+    checks them."""
+    monkeypatch.setattr(compare, "check", lambda recipes, finished: compare.Outcome())
     measure = compare.Comparison.measure
 
     def sure(self, *arguments, **options):
