@@ -107,7 +107,11 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
         first = mine[0]
         several = len(places[first.workload, first.technique, first.environment]) > 1
         found.append(Line(named(first.technique, first.stored.environment) if several else first.name, mine))
-    return sorted(found, key=lambda line: (line.results[0].size, not line.results[0].is_numpy, line.name))
+    # By workload first: one workload's sizes are numbers, another's are tuples.
+    return sorted(
+        found,
+        key=lambda line: (line.results[0].workload, line.results[0].size, not line.results[0].is_numpy, line.name),
+    )
 
 
 def commits_of(results: Iterable[Result]) -> list[str]:
