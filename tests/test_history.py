@@ -158,6 +158,12 @@ def test_one_commit_has_a_page_without_charts():
     assert words(history.summary(results, str))[0][1:] == ["1", "0", "0", "0", "0"]
 
 
+def test_workloads_whose_sizes_are_numbers_or_tuples_share_a_table():
+    results = [at(0), replace(at(0), workload="matmul", size=(200, 200, 200))]
+    assert len(words(history.commits_table(results))) == 1
+    assert [line.results[0].workload for line in history.lines_of(results)] == ["matmul", results[0].workload]
+
+
 def test_no_results_have_empty_tables():
     for table in (
         history.steps_table([]),
