@@ -95,8 +95,8 @@ class Step:
 
 
 def lines_of(results: Iterable[Result]) -> list[Line]:
-    """Sorted by size and name, NumPy's first. A line's name has asv's environment only if the same recipe was measured
-    in another one as well."""
+    """Sorted by workload, size and name, NumPy's first. A line's name has asv's environment only if the same recipe was
+    measured in another one as well."""
     ordered = sorted(results, key=_order)
     places: dict[Any, set[str]] = {}
     for each in ordered:
@@ -107,7 +107,7 @@ def lines_of(results: Iterable[Result]) -> list[Line]:
         first = mine[0]
         several = len(places[first.workload, first.technique, first.environment]) > 1
         found.append(Line(named(first.technique, first.stored.environment) if several else first.name, mine))
-    # By workload first: one workload's sizes are numbers, another's are tuples.
+    # Sizes have an order within a workload only: one's are numbers, another's are tuples.
     return sorted(
         found,
         key=lambda line: (line.results[0].workload, line.results[0].size, not line.results[0].is_numpy, line.name),
