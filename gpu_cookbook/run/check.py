@@ -471,7 +471,7 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
                 wait(early[-1][-1])
     means: dict[int, np.ndarray] = {}  # of the same seed, if there are no arrays
     done, begin = 0, time.monotonic()
-    while done < CALLS and (time.monotonic() - begin < OFTEN or done < FEWEST):
+    while work and done < CALLS and (time.monotonic() - begin < OFTEN or done < FEWEST):
         row = [(done + i) % len(work) for i in range(IN_A_ROW)]
         arguments = [upload(*work[i][1]) for i in row]
         results = [function(*each) for each in arguments]
