@@ -19,10 +19,11 @@ SHAPES = ((32, 1, 3, 3), (32,), (64, 32, 3, 3), (64,), (128, 9_216), (128,), (10
 WEIGHTS = sum(map(math.prod, SHAPES))
 RATE, RHO, EPSILON = 1.0, 0.9, 1e-6  # of Adadelta, as PyTorch has them
 FIRST = 3  # steps that are compared closely
-SIZES = ((6_000, 64), (60_000, 64), (60_000, 256), (60_000, 1_024))
+LEARNED = 50, 64  # steps, and images in each, after which a network must have learned something
+SIZES = ((6_000, 64), (6_000, 256), (60_000, 64), (60_000, 256), (60_000, 1_024))
 EDGE_SIZES = ((1, 1), (6, 2))  # all of whose steps are compared closely
 AXES = 3  # of none of the arrays another number
-TIME_LIMIT = 1_200  # seconds per result
+TIME_LIMIT = 3_600  # seconds per result
 
 
 def label(size):
@@ -160,13 +161,15 @@ def tolerance(expected, images, targets, weights):
 
     From then on, each rounding is another path, and no two libraries have the same losses. These must be between 0 and
     20: an untrained network is at ln 10 = 2.3, and Adadelta's first steps can throw it to 11. The accuracy is exact in
-    the first steps, but for one image, of which two outputs may be as good as equal. After more steps, at least half of
-    the images must be right; a network that does not learn is right about a tenth.
+    the first steps, but for one image, of which two outputs may be as good as equal. Where a network must have LEARNED,
+    at least half of the images must be right; one that does not learn is right about a tenth. At the published sizes,
+    72 to 89 % were.
     """
-    count, steps = images.shape[0] * images.shape[1], len(images)
+    steps, batch = images.shape[:2]
     allowed = np.full(steps + 1, 10.0)
     allowed[:FIRST] = (64 + 4 * 9_216**0.5) * 2.0**-24 * np.maximum(1, np.abs(expected[:FIRST]))
-    allowed[-1] = (1 + 2.0**-20) / count if steps <= FIRST else 0.25
+    learned = steps >= LEARNED[0] and batch >= LEARNED[1]
+    allowed[-1] = (1 + 2.0**-20) / (steps * batch) if steps <= FIRST else 0.25 if learned else 0.75
     return allowed
 
 

@@ -38,7 +38,7 @@ def outputs_of(weights, images):
 
 def loss_of(weights, images, target):
     outputs = outputs_of(weights, images)
-    right = jnp.sum(outputs.argmax(axis=1) == target.argmax(axis=1))
+    right = jnp.mean(outputs.argmax(axis=1) == target.argmax(axis=1), dtype=np.float32)
     return -jnp.sum(target * jax.nn.log_softmax(outputs)) / len(target), right
 
 
@@ -55,7 +55,7 @@ def step(state, batch):
 def one_pass(images, targets, weights):
     zeros = jnp.zeros_like(weights)
     _, (losses, right) = jax.lax.scan(step, (weights, zeros, zeros), (images, targets))
-    return jnp.append(losses, right.sum() / math.prod(targets.shape[:2]))
+    return jnp.append(losses, right.mean())
 
 
 def upload(*arrays):
@@ -84,9 +84,9 @@ def download(result):
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     sides = np.repeat([1 / 3, 288**-0.5, 1 / 96, 128**-0.5], [320, 18_496, 1_179_776, 1_290])
-    classes, weights = rng.integers(0, 10, (40, 32)), rng.uniform(-sides, sides)
-    images = rng.normal(0, 0.5, (40, 32, 28, 28))
-    images[*np.indices(classes.shape), 2 * classes] += 1  # a bright line, which tells the class
+    classes, weights = rng.integers(0, 10, (25, 8)), rng.uniform(-sides, sides)
+    images = rng.normal(0, 0.5, (25, 8, 28, 28))
+    images[*np.indices(classes.shape), 2 * classes] += 2  # a bright line, which tells the class
     *losses, accuracy = download(training(*upload(images, np.eye(10)[classes], weights)))
     assert abs(losses[0] - np.log(10)) < 0.2 and np.mean(losses[-5:]) < 0.5 < accuracy, (losses, accuracy)
-    print(f"training, JAX on {jax.default_backend()}: {accuracy:.0%} of 1,280 images, all right")
+    print(f"training, JAX on {jax.default_backend()}: {accuracy:.0%} of 200 images, all right")

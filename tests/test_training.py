@@ -1,0 +1,81 @@
+"""The workload training: its reference against PyTorch's derivatives, what its tolerance tells apart, and the layouts
+of its arrays, which are too large for check to try."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from conftest import recipes
+from test_recipes import module_of
+
+from gpu_cookbook import catalogue
+from gpu_cookbook.run.check import Expected, variants
+
+WORKLOAD = catalogue.workload_module("training")
+SIZE = (6, 2)
+
+
+def test_the_reference_is_what_pytorch_computes_in_float64():
+    images, targets, weights = map(torch.tensor, WORKLOAD.inputs(SIZE))
+    parts = weights.double().split([math.prod(shape) for shape in WORKLOAD.SHAPES])
+    parameters = [x.reshape(shape).requires_grad_() for x, shape in zip(parts, WORKLOAD.SHAPES, strict=True)]
+    w1, b1, w2, b2, w3, b3, w4, b4 = parameters
+    optimizer = torch.optim.Adadelta(parameters, lr=1.0)
+    losses, right = [], 0
+    for image, target in zip(images.double(), targets.double(), strict=True):
+        optimizer.zero_grad()
+        x = torch.conv2d(torch.conv2d(image[:, None], w1, b1).relu(), w2, b2).relu()
+        x = torch.max_pool2d(x, 2).flatten(1)
+        outputs = (x @ w3.T + b3).relu() @ w4.T + b4
+        loss = torch.nn.functional.cross_entropy(outputs, target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        right += (outputs.argmax(1) == target.argmax(1)).sum().item()
+    expected = WORKLOAD.reference(*WORKLOAD.inputs(SIZE))
+    np.testing.assert_allclose([*losses, right / 6], expected, rtol=1e-9)
+
+
+def convolved_in_tf32(x, w):
+    return CONVOLVED(rounded(x), rounded(w))
+
+
+def rounded(x):
+    """To 11 significant bits, as TF32 has them."""
+    fraction, exponent = np.frexp(x)
+    return np.ldexp(np.round(fraction * 2**11) / 2**11, exponent)
+
+
+CONVOLVED = WORKLOAD._convolved
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("RATE", 0.99), ("RHO", 0.91), ("EPSILON", 1.01e-6), ("_convolved", convolved_in_tf32)],
+)
+def test_an_optimizer_or_a_precision_that_differs_a_little_is_found(monkeypatch, name, other):
+    inputs = WORKLOAD.inputs(SIZE)
+    expected = Expected(WORKLOAD, inputs)
+    assert expected.disagreement(expected.answer.astype(np.float32)) is None
+    monkeypatch.setattr(WORKLOAD, name, other)
+    assert "elements are wrong" in expected.disagreement(WORKLOAD.reference(*inputs).astype(np.float32))
+
+
+def test_of_many_steps_a_network_that_learns_nothing_is_found(monkeypatch):
+    inputs = WORKLOAD.inputs((50 * 64, 64))
+    monkeypatch.setattr(WORKLOAD, "FIRST", 0)  # nothing is compared closely
+    expected = Expected(WORKLOAD, inputs)
+    losses = np.full(50, np.log(10))
+    assert expected.disagreement(np.append(losses, 0.7).astype(np.float32)) is None
+    for loss, accuracy in ((2.3, 0.1), (np.nan, 0.7), (30, 0.7)):
+        losses[20] = loss
+        assert expected.disagreement(np.append(losses, accuracy).astype(np.float32))
+
+
+@pytest.mark.parametrize("recipe", recipes(lambda recipe: recipe.workload == "training"))
+def test_arrays_are_taken_in_any_layout(recipe):
+    upload = module_of(recipe).upload
+    for _, inputs in variants(WORKLOAD.inputs((4, 2)), any_shape=False):
+        for x, there in zip(inputs, upload(*inputs), strict=True):
+            np.testing.assert_array_equal(np.asarray(there), x)
