@@ -49,7 +49,7 @@ def test_an_upload_keeps_nothing_of_its_callers_array(recipe, offset):
 
 
 def recipe_size(recipe):
-    sizes = {"subset_mean": (1_000, 300), "regression": (1_000, 300), "matmul": 200, "training": (6, 2)}
+    sizes = {"subset_mean": (1_000, 300), "regression": (1_000, 300), "matmul": 200, "training": (8, 2)}
     return sizes.get(recipe.workload, 100_003)
 
 

@@ -13,11 +13,12 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.run.check import Expected, variants
 
 WORKLOAD = catalogue.workload_module("training")
-SIZE = (6, 2)
+SIZE = (8, 2)
 
 
-def test_the_reference_is_what_pytorch_computes_in_float64():
-    images, targets, weights = map(torch.tensor, WORKLOAD.inputs(SIZE))
+@pytest.mark.parametrize("size", [SIZE, (80, 40)])
+def test_the_reference_is_what_pytorch_computes_in_float64(size):
+    images, targets, weights = map(torch.tensor, WORKLOAD.inputs(size))
     parts = weights.double().split([math.prod(shape) for shape in WORKLOAD.SHAPES])
     parameters = [x.reshape(shape).requires_grad_() for x, shape in zip(parts, WORKLOAD.SHAPES, strict=True)]
     w1, b1, w2, b2, w3, b3, w4, b4 = parameters
@@ -33,8 +34,11 @@ def test_the_reference_is_what_pytorch_computes_in_float64():
         optimizer.step()
         losses.append(loss.item())
         right += (outputs.argmax(1) == target.argmax(1)).sum().item()
-    expected = WORKLOAD.reference(*WORKLOAD.inputs(SIZE))
-    np.testing.assert_allclose([*losses, right / 6], expected, rtol=1e-9)
+    expected = WORKLOAD.reference(*WORKLOAD.inputs(size))
+    np.testing.assert_allclose([*losses, right / size[0]], expected, rtol=1e-9)
+
+
+CONVOLVED, OUTPUTS, GRADIENTS = WORKLOAD._convolved, WORKLOAD._outputs, WORKLOAD._gradients
 
 
 def convolved_in_tf32(x, w):
@@ -47,14 +51,30 @@ def rounded(x):
     return np.ldexp(np.round(fraction * 2**11) / 2**11, exponent)
 
 
-CONVOLVED = WORKLOAD._convolved
+def all_that_are_largest(parameters, images):
+    """Of 2×2 equal numbers each has the derivative of the largest, not one of them."""
+    outputs, (x1, x2, x3, _, x4, x5) = OUTPUTS(parameters, images)
+    squares = x3.reshape(-1, 12, 2, 12, 2, 64).transpose(0, 5, 1, 3, 2, 4).reshape(-1, 64, 12, 12, 4)
+    largest = np.where(squares == squares.max(axis=-1, keepdims=True), np.arange(4), -1)
+    return outputs, (x1, x2, x3, largest, x4, x5)
+
+
+def without_biases(*arguments):
+    return [0 * x if place % 2 else x for place, x in enumerate(GRADIENTS(*arguments))]
 
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("RATE", 0.99), ("RHO", 0.91), ("EPSILON", 1.01e-6), ("_convolved", convolved_in_tf32)],
+    [
+        ("RATE", 0.99),
+        ("RHO", 0.91),
+        ("EPSILON", 1.01e-6),
+        ("_convolved", convolved_in_tf32),
+        ("_outputs", all_that_are_largest),
+        ("_gradients", without_biases),
+    ],
 )
-def test_an_optimizer_or_a_precision_that_differs_a_little_is_found(monkeypatch, name, other):
+def test_what_differs_a_little_from_the_network_or_its_optimizer_is_found(monkeypatch, name, other):
     inputs = WORKLOAD.inputs(SIZE)
     expected = Expected(WORKLOAD, inputs)
     assert expected.disagreement(expected.answer.astype(np.float32)) is None
@@ -62,11 +82,24 @@ def test_an_optimizer_or_a_precision_that_differs_a_little_is_found(monkeypatch,
     assert "elements are wrong" in expected.disagreement(WORKLOAD.reference(*inputs).astype(np.float32))
 
 
-def test_of_many_steps_a_network_that_learns_nothing_is_found(monkeypatch):
-    inputs = WORKLOAD.inputs((50 * 64, 64))
-    monkeypatch.setattr(WORKLOAD, "FIRST", 0)  # nothing is compared closely
+def test_the_order_of_the_batches_is_found_and_so_is_the_optimizer_of_many_images(monkeypatch):
+    images, targets, weights = inputs = WORKLOAD.inputs((64, 32))
     expected = Expected(WORKLOAD, inputs)
-    losses = np.full(50, np.log(10))
+    assert expected.disagreement(expected.answer.astype(np.float32)) is None
+    other = WORKLOAD.reference(images[[1, 0]], targets[[1, 0]], weights)
+    assert "3 of 3 elements are wrong" in expected.disagreement(other.astype(np.float32))
+    same_twice = WORKLOAD.reference(images[[0, 0]], targets[[0, 0]], weights)
+    assert "elements are wrong, the first at [1]" in expected.disagreement(same_twice.astype(np.float32))
+    monkeypatch.setattr(WORKLOAD, "RHO", 0.91)
+    assert "elements are wrong, the first at [1]" in expected.disagreement(
+        WORKLOAD.reference(*inputs).astype(np.float32)
+    )
+
+
+def test_of_many_steps_a_network_that_learns_nothing_is_found():
+    expected = Expected(WORKLOAD, WORKLOAD.inputs((50 * 64, 64)))
+    losses = expected.answer[:-1].copy()
+    losses[4:] = np.log(10)
     assert expected.disagreement(np.append(losses, 0.7).astype(np.float32)) is None
     for loss, accuracy in ((2.3, 0.1), (np.nan, 0.7), (30, 0.7)):
         losses[20] = loss
@@ -76,6 +109,6 @@ def test_of_many_steps_a_network_that_learns_nothing_is_found(monkeypatch):
 @pytest.mark.parametrize("recipe", recipes(lambda recipe: recipe.workload == "training"))
 def test_arrays_are_taken_in_any_layout(recipe):
     upload = module_of(recipe).upload
-    for _, inputs in variants(WORKLOAD.inputs((4, 2)), any_shape=False):
+    for _, inputs in variants(WORKLOAD.inputs((2, 2)), any_shape=False):
         for x, there in zip(inputs, upload(*inputs), strict=True):
             np.testing.assert_array_equal(np.asarray(there), x)
