@@ -17,18 +17,16 @@ Save = Callable[[Recipe, Result, Run], None]
 # Minutes that a comparison of which nothing was chosen is to take, and about how many seconds a recipe takes for its
 # check and its start, and each of its results. On two idle cores: 8.1 and 4.5.
 MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
-# Of training, of which a result takes six passes, and one over 6,000 images 13 s in PyTorch and 50 s in NumPy.
-PER_IMAGE = 0.017
 # With a GPU, and at the largest published size, which takes most of the time. From what nvidia-h200 has stored of the
 # commits 73fad72c and 6e4d8358: runs.jsonl says when each run began, and asv's files when the last result of each
 # workload was stored. From one run to the next, those of four recipes or more took 779 s; these numbers give 788 s. The
 # 22 s are a mean of twelve recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen recipes of norm took
-# 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply;
-# of training, NumPy's passes on the CPU are estimated to take most of the time.
+# 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 4.5, 2.5
-PER_LARGEST_ON_GPU = dict(
-    increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22, training=60
-)
+PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22)
+# Of a result of training, which takes six passes, for each image. On two cores, a pass over 6,000 images took 5 s in
+# PyTorch, and 17 s in NumPy and in JAX. With a GPU it is an estimate: NumPy's passes take most of the time.
+PER_IMAGE, PER_IMAGE_ON_GPU = 0.011, 0.0013
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
 CALLS = 10  # of a recipe, at the least, until all metrics of a result are known
 
@@ -179,8 +177,10 @@ class Choice:
 
 def _seconds_of(workload: str, size: Size) -> float:
     """About what a result takes here."""
+    if workload == "training" and isinstance(size, tuple):
+        return size[0] * (PER_IMAGE_ON_GPU if machine.gpus() else PER_IMAGE)
     if not machine.gpus():
-        return PER_IMAGE * size[0] if workload == "training" and isinstance(size, tuple) else PER_RESULT
+        return PER_RESULT
     if size != catalogue.workload_module(workload).SIZES[-1]:
         return PER_RESULT_ON_GPU
     return PER_LARGEST_ON_GPU.get(workload, PER_LARGEST_ON_GPU["multiply"])
@@ -202,7 +202,7 @@ def brief(choice: Choice) -> Choice:
     def without(workload: str) -> Choice:
         return kept(lambda recipe: recipe.workload != workload)
 
-    long = [name for name, sizes in choice.sizes.items() if _seconds_of(name, sizes[-1]) > LONG]
+    long = [name for name, sizes in choice.sizes.items() if _seconds_of(name, sizes[-1]) > LONG and name != "training"]
     ways: dict[str, Callable[[], Choice]] = {
         "tuned recipes": lambda: kept(lambda recipe: recipe.lane == "idiomatic"),
         "variants of a framework's plainest recipe": lambda: kept(lambda recipe: recipe in plainest.values()),
