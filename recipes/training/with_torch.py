@@ -6,9 +6,8 @@ Install: pip install torch numpy
 Follows: https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html
 Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 
-A step launches some 60 kernels, one after the other, and waits for none of them: with small batches, the CPU that
-launches takes longer than the GPU that computes. loss.item() in the loop, as tutorials print it, would also wait for
-the GPU at each step.
+A step launches dozens of kernels, one after the other, and waits for none of them: with small batches, launching may
+take longer than computing. loss.item() in the loop, as tutorials print it, would also wait for the GPU at each step.
 """
 
 import numpy as np

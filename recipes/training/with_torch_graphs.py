@@ -7,7 +7,7 @@ Follows: https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutoria
 Follows: https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs
 Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 
-A replay is one launch, where the step has some 60. What a graph reads and writes stays at its place, so each batch is
+A replay is one launch, where the step has dozens. What a graph reads and writes stays at its place, so each batch is
 copied to where the recorded one was, and Adadelta counts its steps on the GPU (capturable=True). What is allocated and
 chosen at first must not be recorded: the first two steps are therefore made without a graph, in another stream.
 """
