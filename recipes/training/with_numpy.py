@@ -17,9 +17,8 @@ COUNT = sum(int(np.prod(shape)) for shape in SHAPES)
 
 
 def windows(x):
-    return np.lib.stride_tricks.sliding_window_view(
-        x, (3, 3), axis=(1, 2)
-    )  # images × rows × columns × channels × 3 × 3
+    """Images × rows × columns × channels × 3 × 3."""
+    return np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
 
 
 def step_of(parameters, images, target):

@@ -7,7 +7,7 @@ Follows: https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutoria
 Follows: https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
 Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 
-Of images that do not fit into the GPU's memory. upload() copies them into page-locked memory: from there a copy with
+This is for images that do not fit into the GPU's memory. upload() puts them in page-locked memory: from there a copy by
 non_blocking=True is queued as a kernel is, and the CPU goes on to launch the step. From ordinary memory it would wait.
 Since the copies may go on when training() returns, the images and targets must stay as they are until wait() does.
 """
