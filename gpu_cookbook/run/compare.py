@@ -24,9 +24,9 @@ MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 # 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 4.5, 2.5
 PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22)
-# Of a result of training, which takes six passes, for each image. On two cores, a pass over 6,000 images took 5 s in
-# PyTorch, and 17 s in NumPy and in JAX. With a GPU it is an estimate: NumPy's passes take most of the time.
-PER_IMAGE, PER_IMAGE_ON_GPU = 0.011, 0.0013
+# Of a result of training, which takes eight passes or nine, for each image. On two cores, a pass over 6,000 images took
+# 5 s in PyTorch, and 15 s in NumPy and in JAX. With a GPU it is an estimate: NumPy's passes take most of the time.
+PER_IMAGE, PER_IMAGE_ON_GPU = 0.015, 0.002
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
 CALLS = 10  # of a recipe, at the least, until all metrics of a result are known
 
