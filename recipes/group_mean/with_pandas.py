@@ -27,7 +27,7 @@ def wait(means):
 
 
 def download(means):
-    return np.array(means)
+    return means.to_numpy(copy=True)
 
 
 if __name__ == "__main__":
