@@ -27,7 +27,7 @@ def wait(means):
 
 
 def download(means):
-    return means.to_numpy(copy=True)
+    return np.array(means.to_numpy())
 
 
 if __name__ == "__main__":
