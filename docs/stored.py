@@ -12,7 +12,7 @@ from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE, digits, seconds
-from gpu_cookbook.results import COUNTS, Crossing, Metric, Result
+from gpu_cookbook.results import COUNTS, Crossing, Metric, Result, Size
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, transfers
 from gpu_cookbook.store import scaling as kept
@@ -101,7 +101,7 @@ def named(words: str) -> tuple[Result, Metric]:
     """What "WORKLOAD TECHNIQUE [SIZE] [METRIC] [MACHINE]" names: resident and GPU_MACHINE are the defaults. The size
     may be omitted for a first result, which has only one."""
     workload, technique, *others = words.split()
-    size = next((int(word.replace("_", "")) for word in others if word[0].isdigit()), None)
+    size = next((_size(word) for word in others if word[0].isdigit()), None)
     word = next((word for word in others if word in METRICS), "resident")
     metric = METRICS[word]
     machine = next((word for word in others if word in results()), GPU_MACHINE)
@@ -117,6 +117,12 @@ def named(words: str) -> tuple[Result, Metric]:
     if unknown or not found:
         raise NotStored(f"'{words}' is not among the results of {machine}")
     return found[0], metric
+
+
+def _size(word: str) -> Size:
+    """40_000 is a number, and 1_000_000x200 a tuple."""
+    numbers = tuple(int(number.replace("_", "")) for number in word.split("x"))
+    return numbers if numbers[1:] else numbers[0]
 
 
 def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[list[Result], Crossing | None]:

@@ -9,7 +9,7 @@ Follows: https://docs.rapids.ai/api/cudf/stable/cudf_pandas/usage/
 install() is for the whole process, and for what imports pandas after it; python -m cudf.pandas SCRIPT does the same
 without the two lines. What cuDF cannot do is done by pandas, without a word. cudf.pandas takes managed memory unless
 CUDF_PANDAS_RMM_MODE says otherwise before it is imported: gpu-cookbook runs this recipe with async.
-means.to_numpy() is done by cuDF. np.array(means) would make a Series of pandas of it first, on the host, where it stays.
+means.to_numpy() is done by cuDF. np.array(means) first makes a Series of pandas of it, on the host, where it stays.
 """
 
 import cudf.pandas
