@@ -35,7 +35,7 @@ help:
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"
 	@echo "make docs      set up, then build the site into build/docs"
-	@echo "make readme    set up, then rewrite README's tables from the stored results"
+	@echo "make readme    set up, then draw README's picture from the stored results"
 	@echo "make locks     set up, then rewrite locks/, the versions for each kind of machine"
 	@echo "make test      set up, lint, then run the tests but for the slow ones (on two cores: about five minutes)"
 	@echo "make test-slow set up, then run the slow tests only"

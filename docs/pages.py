@@ -28,6 +28,7 @@ from gpu_cookbook.render import (
     launches,
     scaling_charts,
     scaling_tables,
+    speedups,
     tables,
     timelines,
 )
@@ -97,6 +98,7 @@ def write():
     put("generated/scaling.html", "".join(table_html(table, "") for table in others))
     panels = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
     put("generated/scaling-charts.html", charts_html(panels, ""))
+    put("generated/speedups.html", charts_html([speedups.speedups(stored.of(stored.GPU_MACHINE))], ""))
     put("generated/first.html", first_chart())
     write_transfers()
     write_launches()

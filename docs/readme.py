@@ -1,37 +1,33 @@
-"""Rewrites README's tables from the stored results: ``make readme``, or ``python docs/readme.py``.
+"""Draws README's picture from the stored results: ``make readme``, or ``python docs/readme.py``.
 
-A block begins with <!-- gpu-cookbook tables … -->, or scale, and ends with <!-- end -->. ``, first`` or ``, last 2``
-after the command keeps only these of its tables.
+The file is left as it is if it says already what the results say: see speedups.described.
 """
 
-import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
-COMMAND = Path(sys.executable).with_name("gpu-cookbook")
-BLOCK = re.compile(
-    r"(<!-- gpu-cookbook ((?:tables|scale) [^,]*?)(?:, (first|last) ?(\d*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL
-)
+from PIL import Image
+
+from gpu_cookbook import results as typed
+from gpu_cookbook.render import speedups
+from gpu_cookbook.store import asv_files
+
+PICTURE = Path(__file__).with_name("speedups.png")
+GPU_MACHINE = "nvidia-h200"
+TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with the ways there and back."
 
 
-def block(match: re.Match[str]) -> str:
-    opening, command, which, count, _, closing = match.groups()
-    done = subprocess.run(
-        [COMMAND, *shlex.split(command)], cwd=README.parent, capture_output=True, text=True, check=True
-    )
-    tables = ["### " + part for part in done.stdout.split("### ")[1:]]
-    number = int(count or 1)
-    tables = {None: tables, "first": tables[:number], "last": tables[-number:]}[which]
-    return f"{opening}\n{''.join(tables).strip()}\n\n{closing}"
+def results() -> list[typed.Result]:
+    found, _ = asv_files.select(asv_files.Store().load()[0])
+    return typed.completed(each for each in found if each.stored.machine == GPU_MACHINE)
 
 
-def written(text: str) -> str:
-    """README's text with the tables that the tool prints now."""
-    return BLOCK.sub(block, text)
+def drawn() -> str | None:
+    """What the picture says; None if there is none yet."""
+    return Image.open(PICTURE).info["Description"] if PICTURE.exists() else None
 
 
 if __name__ == "__main__":
-    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    found = results()
+    if drawn() != speedups.described(found):
+        speedups.plot(found, PICTURE, TITLE)
+        print(f"drawn anew: {PICTURE}")

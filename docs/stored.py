@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from readme import GPU_MACHINE
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
@@ -17,7 +18,7 @@ from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, transfers
 from gpu_cookbook.store import scaling as kept
 
-GPU_MACHINE, GPUS_MACHINE = "nvidia-h200", "nvidia-h200-x4"
+GPUS_MACHINE = "nvidia-h200-x4"
 METRICS = {  # as a page names them
     "resident": Metric.RESIDENT,
     "prepared": Metric.PREPARED,
