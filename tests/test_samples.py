@@ -31,6 +31,7 @@ def mean(request):
         return download(result)
 
     with getattr(module, "engine", contextlib.nullcontext)():
+        answer.many = (5, 6) if request.param.framework == "JAX" else (12, 13)  # JAX compiles for each of them
         yield answer
 
 
@@ -73,7 +74,7 @@ def test_the_samples_are_normal_and_do_not_depend_on_the_size():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_sample_is_the_one_that_is_defined(mean, seed):
-    rows, columns = 12, 13
+    rows, columns = mean.many
     expected = WORKLOAD.samples(2 * rows, 2 * columns, seed)[::2, ::2]
     assert same(subset_of(mean, rows, columns, seed), expected)
 

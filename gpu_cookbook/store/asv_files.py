@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class Store:
         params = stored.get_result_params(name)
         values = stored.get_result_value(name, params)
         statistics = stored.get_result_stats(name, params)
-        axes = [list(map(ast.literal_eval, axis)) for axis in params]
+        axes = [list(map(_parameter, axis)) for axis in params]
         # The first result belongs to the recipe and is shown with its smallest size.
         techniques, sizes = (axes[0], axes[1]) if axes[1:] else (axes[0], catalogue.workload_module(workload).SIZES[:1])
         for size in sizes:
@@ -210,6 +211,12 @@ class _Parts:
             error=self.scalars.get(Metric.ERROR),
         )
         return line.apply(result) if line else result
+
+
+@cache
+def _parameter(word: str) -> Any:
+    """The value of a benchmark's parameter: asv keeps its repr(). The same few are in every file."""
+    return ast.literal_eval(word)
 
 
 def _timing(median: float, stats: Mapping[str, Any]) -> Timing:
