@@ -18,7 +18,7 @@ import stored
 from figures import recipe_place
 from rich.console import Console
 
-from gpu_cookbook import catalogue, choosing, repeats, show
+from gpu_cookbook import catalogue, choosing, repeats, short, show
 from gpu_cookbook.render import (
     advice,
     beside,
@@ -175,24 +175,24 @@ def workload_page(workload):
         "## Recipes",
         "",
         "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
-        " own result.",
+        " own result. Beside the safe script is its short form: the lines that one would type in a notebook.",
         "",
-        ":::::::{tab-set}",
+        "::::::::{tab-set}",
         ":sync-group: framework",
         "",
     ]
     for framework, recipes in frameworks.items():
-        lines += [f"::::::{{tab-item}} {framework}", f":sync: {stored.framework_key(framework)}", ""]
+        lines += [f":::::::{{tab-item}} {framework}", f":sync: {stored.framework_key(framework)}", ""]
         if len(recipes) > 1:
-            lines += [":::::{tab-set}", ":sync-group: technique", ""]
+            lines += ["::::::{tab-set}", ":sync-group: technique", ""]
             for recipe in recipes:
-                lines += [f"::::{{tab-item}} {recipe.technique}", f":sync: {recipe.technique}", ""]
-                lines += [*recipe_part(recipe), "::::", ""]
-            lines += [":::::", ""]
+                lines += [f":::::{{tab-item}} {recipe.technique}", f":sync: {recipe.technique}", ""]
+                lines += [*recipe_part(recipe), ":::::", ""]
+            lines += ["::::::", ""]
         else:
             lines += recipe_part(recipes[0])
-        lines += ["::::::", ""]
-    lines += [":::::::", ""]
+        lines += [":::::::", ""]
+    lines += ["::::::::", ""]
     return "\n".join([*lines, *ladders(workload), *costs_of(workload)])
 
 
@@ -201,6 +201,7 @@ def recipe_part(recipe):
     script = show.script(recipe)
     name = f"{recipe.workload}_{recipe.technique}"
     put(f"recipes/{recipe.workload}/{name}.py", script)
+    put(f"recipes/{recipe.workload}/{name}_short.py", short.short(recipe))
     put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
     facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
@@ -211,9 +212,12 @@ def recipe_part(recipe):
         "",
         recipe.notes.translate(ESCAPED),
         "",
-        f"```{{literalinclude}} {recipe.workload}/{name}.py",
-        ":language: python",
-        "```",
+        "::::{tab-set}",
+        ":sync-group: form",
+        "",
+        *form_tab("safe", f"{recipe.workload}/{name}.py"),
+        *form_tab("short", f"{recipe.workload}/{name}_short.py"),
+        "::::",
         "",
         f"{{download}}`{name}.py <{recipe.workload}/{name}.py>`,"
         f" {{download}}`{name}.ipynb <{recipe.workload}/{name}.ipynb>`",
@@ -234,6 +238,12 @@ def recipe_part(recipe):
             "",
         ]
     return lines
+
+
+def form_tab(label, file):
+    """A tab with a file, in a set of tabs."""
+    shown = [f"```{{literalinclude}} {file}", ":language: python", "```"]
+    return [f":::{{tab-item}} {label}", f":sync: {label}", "", *shown, ":::", ""]
 
 
 def notebook(recipe, name, script):

@@ -282,8 +282,12 @@ def doctor(as_json: AsJson = False) -> None:
 def show(
     workload: Annotated[str, typer.Argument(help="For example multiply.")],
     technique: Annotated[str | None, typer.Argument(help="For example cupy_raw. If omitted, names them all.")] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="Only the lines that one would type in a notebook, without checks.")
+    ] = False,
 ) -> None:
     """Print a recipe as one script that needs nothing from this project, ready to paste or to redirect into a file."""
+    from gpu_cookbook import short as shortening
     from gpu_cookbook.show import script
 
     if technique is None:
@@ -292,7 +296,7 @@ def show(
     (recipe,) = choose([workload], [technique])
     if recipe.fault:
         fail(recipe.fault)
-    sys.stdout.write(script(recipe))
+    sys.stdout.write(shortening.short(recipe) if short else script(recipe))
 
 
 @app.command()

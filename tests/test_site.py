@@ -21,7 +21,7 @@ import pytest
 from cloning import require_clone
 from conftest import HANG, MADE_UP, git, in_browser
 
-from gpu_cookbook import catalogue, show
+from gpu_cookbook import catalogue, short, show
 from gpu_cookbook.render.format import digits
 from gpu_cookbook.results import Metric
 from gpu_cookbook.store import asv_files as store
@@ -372,7 +372,14 @@ def test_a_chosen_tab_is_chosen_on_the_next_page(page):
 def test_a_tab_can_be_linked(page):
     page.goto("recipes/multiply.html?framework=cupy&technique=cupy_jit#recipes")
     chosen = page.locator("input:checked + label.sd-tab-label:visible")
-    assert chosen.all_inner_texts() == ["CuPy", "cupy_jit"]
+    assert chosen.all_inner_texts() == ["CuPy", "cupy_jit", "safe"]
+
+
+@in_browser
+def test_the_short_form_is_beside_the_safe_script(page):
+    page.goto("recipes/multiply.html?framework=cupy&technique=cupy&form=short#recipes")
+    (recipe,) = catalogue.choose(["multiply"], ["cupy"])
+    assert page.locator(".sd-tab-content pre:visible").first.inner_text().strip() == short.short(recipe).strip()
 
 
 @in_browser
@@ -442,7 +449,7 @@ def test_it_works_from_a_folder(browser, site):
     wrong = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.goto(f"{(site / 'recipes' / 'multiply.html').as_uri()}?framework=numba&technique=numba#recipes")
-    assert opened.locator("input:checked + label.sd-tab-label:visible").all_inner_texts() == ["Numba", "numba"]
+    assert opened.locator("input:checked + label.sd-tab-label:visible").all_inner_texts() == ["Numba", "numba", "safe"]
     opened.goto((site / "history" / "nvidia-h200" / "subset_mean.html").as_uri())
     steps = opened.locator(".scroll tbody").first.locator("tr:visible")
     every = steps.count()

@@ -1,0 +1,161 @@
+"""`gpu-cookbook show --short`: the lines of each recipe that one would type in a notebook."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+
+import alone
+import pytest
+from conftest import HANG, invoked, starts_slowly
+
+from gpu_cookbook import catalogue, machine, show
+from gpu_cookbook import short as shortening
+
+short = cache(shortening.short)
+RECIPES = catalogue.recipes()
+every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
+MOST = 15  # lines of an idiomatic elementwise recipe
+LONGER = {  # technique -> why its elementwise recipes take more
+    **dict.fromkeys(("cupy_raw", "pycuda", "pyopencl"), "its kernel in C alone takes 8 lines or more"),
+    "cuda_core": "it has no arrays, besides a kernel in C",
+    "triton": "four imports, and a kernel that masks what is outside",
+    "cupy_jit": "its kernel spells out a 64-bit index",
+    **dict.fromkeys(("numba_cupy", "numba_torch"), "it asks the other library for its stream"),
+    **dict.fromkeys(("dask_cuda", "multiprocessing", "ray"), "it starts processes, and gives them their parts"),
+    "joblib_cuda": "it gives a part to each GPU",
+}
+(ONLY_PREPARED,) = catalogue.choose(["matmul"], ["torch_tuned"])  # its kernel is in prepared() only, which is left out
+# Several in one process, which imports the framework once.
+RUN = """
+import runpy, sys
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    runpy.run_path(name, run_name="__main__")
+"""
+GOLDEN = """\
+# Left out: shape and dtype checks, conversions, out=, page-locked arrays.
+import cupy as cp
+import numpy as np
+
+a, b = np.random.default_rng(0).standard_normal((2, 1_000_003), np.float32)
+d_a, d_b = cp.asarray(a), cp.asarray(b)
+d_c = cp.multiply(d_a, d_b)
+c = cp.asnumpy(d_c)
+np.testing.assert_array_equal(c, a * b)
+"""
+
+
+def lines_of(text):
+    """How many lines there are, without the comment at the top and empty ones."""
+    return sum(bool(line.strip()) for line in text.splitlines()) - 1
+
+
+def runs_long(recipe):
+    """PyOpenCL and Warp compile all kernels anew where the home folder is empty: two of each are enough every time."""
+    compiles = recipe.framework in ("PyOpenCL", "Warp") and recipe.workload not in ("multiply", "norm")
+    return starts_slowly(recipe) or recipe.workload == "training" or recipe.lane == "tuned" or compiles
+
+
+def run(folder, texts):
+    """What went wrong in running these scripts, one after the other, where nothing of this project is."""
+    home, there = folder / "home", folder / "empty"
+    home.mkdir(parents=True)
+    there.mkdir()
+    for name, text in texts.items():
+        (there / f"{name}.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-P", "-c", RUN, *(f"{name}.py" for name in texts)]
+    done = subprocess.run(command, cwd=there, env=alone.environment(home), capture_output=True, text=True, timeout=HANG)
+    return f"{done.stdout}\n{done.stderr}" if done.returncode else None
+
+
+def name_of(recipe):
+    return f"{recipe.workload}_{recipe.technique}"
+
+
+HERE = [recipe for recipe in RECIPES if not machine.obstacle(recipe)]
+SOON = [recipe for recipe in HERE if not runs_long(recipe)]
+
+
+@pytest.mark.parametrize("framework", dict.fromkeys(recipe.framework for recipe in SOON))
+def test_short_forms_run_in_an_empty_folder(framework, tmp_path):
+    assert run(tmp_path, {name_of(each): short(each) for each in SOON if each.framework == framework}) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", filter(runs_long, HERE), ids=name_of)
+def test_short_form_that_takes_longer_runs_in_an_empty_folder(recipe, tmp_path):
+    assert run(tmp_path, {name_of(recipe): short(recipe)}) is None
+
+
+def test_a_wrong_short_form_fails(tmp_path):
+    (recipe,) = catalogue.choose(["multiply"], ["numpy"])
+    wrong = short(recipe).replace("np.multiply", "np.add")
+    assert wrong != short(recipe)
+    assert "AssertionError" in run(tmp_path, {"wrong": wrong})
+
+
+def test_short_forms_use_no_name_that_they_do_not_define(tmp_path):
+    for recipe in RECIPES:
+        (tmp_path / f"{name_of(recipe)}.py").write_text(short(recipe), encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821,F811"]
+    done = subprocess.run([*ruff, "--output-format", "concise", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@every_recipe
+def test_short_form_has_the_work_and_its_comparison(recipe):
+    text, whole = short(recipe), show.script(recipe)
+    tree = ast.parse(text)
+    first, *rest = text.splitlines()
+    assert first.startswith("# Left out: ") and first.endswith(".")
+    kernels = [catalogue.kernel_text(recipe.path, name) for name in recipe.kernels]
+    if recipe == ONLY_PREPARED:
+        kernels.clear()
+    assert all(kernel.rstrip() in text for kernel in kernels)
+    theirs = {line for kernel in kernels for line in kernel.splitlines()}
+    assert [line for line in (first, *rest) if len(line) > shortening.WIDTH and line not in theirs] == []
+    end = tree.body[-1].body[-1] if isinstance(tree.body[-1], ast.If) else tree.body[-1]
+    assert "assert" in ast.unparse(end)
+    assert lines_of(text) < lines_of(whole)
+    assert not any(name in text for name in ("__file__", "gpu_cookbook"))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [each for each in RECIPES if each.workload in ("multiply", "increment") and each.lane == "idiomatic"],
+    ids=name_of,
+)
+def test_an_elementwise_recipe_is_a_few_lines(recipe):
+    assert (lines_of(short(recipe)) > MOST) == (recipe.technique in LONGER)
+
+
+def test_it_reads_as_one_would_type_it():
+    assert invoked("show", "multiply", "cupy", "--short")[0] == GOLDEN
+
+
+def shortened(workload, technique):
+    (recipe,) = catalogue.choose([workload], [technique])
+    return short(recipe)
+
+
+def test_a_conversion_stays_where_the_example_needs_it():
+    assert "np.asarray(weights, np.float32, order" in shortened("training", "numpy")
+    assert "np.asarray" not in shortened("regression", "numpy")
+
+
+def test_a_call_in_a_condition_stays_where_it_is_not_a_check_of_arguments():
+    text = shortened("matmul", "numba_transfer_tuned")
+    assert "cublasCreate_v2" in text and "cublasSgemm" in text and "raise RuntimeError" in text
+
+
+def test_what_is_imported_or_called_for_its_effect_stays():
+    assert "import autoprimaryctx, gpuarray" in shortened("matmul", "pycuda")
+    assert "import pyopencl.array\n" in shortened("multiply", "pyopencl")
+    assert "\ndevice.set_current()\n" in shortened("multiply", "cuda_core")
+    assert "\nfor kernel in kernels.values():\n" in shortened("matmul", "pyopencl_tuned")
+
+
+def test_a_pool_of_processes_keeps_its_functions_and_its_guard():
+    text = shortened("random_subset_mean", "multiprocessing")
+    assert 'if __name__ == "__main__":\n    with engine():\n' in text and "\ndef chunk_sum(" in text
