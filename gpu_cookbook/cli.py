@@ -287,7 +287,7 @@ def show(
     ] = False,
 ) -> None:
     """Print a recipe as one script that needs nothing from this project, ready to paste or to redirect into a file."""
-    from gpu_cookbook import short as shortening
+    from gpu_cookbook.short import short as shorten
     from gpu_cookbook.show import script
 
     if technique is None:
@@ -296,7 +296,7 @@ def show(
     (recipe,) = choose([workload], [technique])
     if recipe.fault:
         fail(recipe.fault)
-    sys.stdout.write(shortening.short(recipe) if short else script(recipe))
+    sys.stdout.write(shorten(recipe) if short else script(recipe))
 
 
 @app.command()

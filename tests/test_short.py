@@ -10,9 +10,10 @@ import pytest
 from conftest import HANG, invoked, starts_slowly
 
 from gpu_cookbook import catalogue, machine, show
-from gpu_cookbook import short as shortening
+from gpu_cookbook.short import short as shorten
+from gpu_cookbook.short.source import WIDTH
 
-short = cache(shortening.short)
+short = cache(shorten)
 RECIPES = catalogue.recipes()
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
 MOST = 15  # lines of an idiomatic elementwise recipe
@@ -52,9 +53,10 @@ def lines_of(text):
 
 
 def runs_long(recipe):
-    """PyOpenCL and Warp compile all kernels anew where the home folder is empty: two of each are enough every time."""
+    """Of PyOpenCL and Warp, which compile all kernels anew where the home folder is empty, two are enough every time."""
     compiles = recipe.framework in ("PyOpenCL", "Warp") and recipe.workload not in ("multiply", "norm")
-    return starts_slowly(recipe) or recipe.workload == "training" or recipe.lane == "tuned" or compiles
+    imports = recipe.framework == "scikit-learn"
+    return starts_slowly(recipe) or recipe.workload == "training" or recipe.lane == "tuned" or compiles or imports
 
 
 def run(folder, texts):
@@ -114,7 +116,7 @@ def test_short_form_has_the_work_and_its_comparison(recipe):
         kernels.clear()
     assert all(kernel.rstrip() in text for kernel in kernels)
     theirs = {line for kernel in kernels for line in kernel.splitlines()}
-    assert [line for line in (first, *rest) if len(line) > shortening.WIDTH and line not in theirs] == []
+    assert [line for line in (first, *rest) if len(line) > WIDTH and line not in theirs] == []
     end = tree.body[-1].body[-1] if isinstance(tree.body[-1], ast.If) else tree.body[-1]
     assert "assert" in ast.unparse(end)
     assert lines_of(text) < lines_of(whole)
