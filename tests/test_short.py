@@ -53,7 +53,7 @@ def lines_of(text):
 
 
 def runs_long(recipe):
-    """Of PyOpenCL and Warp, which compile all kernels anew where the home folder is empty, two are enough every time."""
+    """Of PyOpenCL and Warp, which compile all kernels anew in an empty home folder, two are enough every time."""
     compiles = recipe.framework in ("PyOpenCL", "Warp") and recipe.workload not in ("multiply", "norm")
     imports = recipe.framework == "scikit-learn"
     return starts_slowly(recipe) or recipe.workload == "training" or recipe.lane == "tuned" or compiles or imports
