@@ -1,4 +1,4 @@
-"""README is short, its picture shows the stored results, and what it says of transfers is so."""
+"""README is short, its picture shows the stored results, its recipe is real, and what it says of transfers is so."""
 
 import runpy
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from cloning import require_clone
 
+from gpu_cookbook import catalogue, short
 from gpu_cookbook.render import speedups
 from gpu_cookbook.store import transfers
 
@@ -19,6 +20,11 @@ def test_the_picture_shows_the_stored_results():
     described = speedups.described(readme["results"]())
     assert "all CPU cores, multiply: " in described and described.count("\n") > 30
     assert readme["drawn"]() == described, "make readme draws it anew"
+
+
+def test_the_short_recipe_is_what_the_tool_prints():
+    printed = short.short(catalogue.find("multiply", "cupy"))
+    assert f"```python\n{printed}```\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_it_can_be_read_in_five_minutes():

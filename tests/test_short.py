@@ -7,7 +7,7 @@ from functools import cache
 
 import alone
 import pytest
-from conftest import HANG, invoked, starts_slowly
+from conftest import HANG, invoked, starts_engine, starts_slowly
 
 from gpu_cookbook import catalogue, machine, show
 from gpu_cookbook.short import short as shorten
@@ -77,17 +77,26 @@ def name_of(recipe):
 
 HERE = [recipe for recipe in RECIPES if not machine.obstacle(recipe)]
 SOON = [recipe for recipe in HERE if not runs_long(recipe)]
+LATER = [recipe for recipe in HERE if runs_long(recipe)]
 
 
-@pytest.mark.parametrize("framework", dict.fromkeys(recipe.framework for recipe in SOON))
-def test_short_forms_run_in_an_empty_folder(framework, tmp_path):
-    assert run(tmp_path, {name_of(each): short(each) for each in SOON if each.framework == framework}) is None
+def together(recipes):
+    """(name, recipes) of those that run in one process: of one framework, but for those that start an engine."""
+    found = {}
+    for recipe in recipes:
+        found.setdefault(name_of(recipe) if starts_engine(recipe) else recipe.framework, []).append(recipe)
+    return [pytest.param(mine, id=name) for name, mine in found.items()]
+
+
+@pytest.mark.parametrize("recipes", together(SOON))
+def test_short_forms_run_in_an_empty_folder(recipes, tmp_path):
+    assert run(tmp_path, {name_of(each): short(each) for each in recipes}) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", [each for each in HERE if runs_long(each)], ids=name_of)
-def test_short_form_that_takes_longer_runs_in_an_empty_folder(recipe, tmp_path):
-    assert run(tmp_path, {name_of(recipe): short(recipe)}) is None
+@pytest.mark.parametrize("recipes", together(LATER))
+def test_short_forms_that_take_longer_run_in_an_empty_folder(recipes, tmp_path):
+    assert run(tmp_path, {name_of(each): short(each) for each in recipes}) is None
 
 
 def test_a_wrong_short_form_fails(tmp_path):

@@ -9,11 +9,7 @@ from gpu_cookbook import show
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.short.program import Program
 
-ANY_SHAPE = {
-    "multiply",
-    "increment",
-    "norm",
-}  # workloads that take arrays of any shape; those of the example have one axis
+ANY_SHAPE = {"multiply", "increment", "norm"}  # workloads of arrays of any shape; those of the example have one axis
 
 
 def short(recipe: Recipe) -> str:
