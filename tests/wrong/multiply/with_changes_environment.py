@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = "3"
 
 
 def upload(*arrays):
