@@ -175,7 +175,7 @@ def workload_page(workload):
         "## Recipes",
         "",
         "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
-        " own result. Beside the safe script is its short form: the lines that one would type in a notebook.",
+        " own result. Beside an idiomatic one is its short form: the lines that one would type in a notebook.",
         "",
         "::::::::{tab-set}",
         ":sync-group: framework",
@@ -201,7 +201,10 @@ def recipe_part(recipe):
     script = show.script(recipe)
     name = f"{recipe.workload}_{recipe.technique}"
     put(f"recipes/{recipe.workload}/{name}.py", script)
-    put(f"recipes/{recipe.workload}/{name}_short.py", short.short(recipe))
+    forms = form_tab("safe", f"{recipe.workload}/{name}.py")
+    if recipe.lane == "idiomatic":  # what is short of a tuned one is long, too, and a page has many
+        put(f"recipes/{recipe.workload}/{name}_short.py", short.short(recipe))
+        forms += form_tab("short", f"{recipe.workload}/{name}_short.py")
     put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
     facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
@@ -215,8 +218,7 @@ def recipe_part(recipe):
         "::::{tab-set}",
         ":sync-group: form",
         "",
-        *form_tab("safe", f"{recipe.workload}/{name}.py"),
-        *form_tab("short", f"{recipe.workload}/{name}_short.py"),
+        *forms,
         "::::",
         "",
         f"{{download}}`{name}.py <{recipe.workload}/{name}.py>`,"
