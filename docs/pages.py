@@ -175,7 +175,7 @@ def workload_page(workload):
         "## Recipes",
         "",
         "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
-        " own result. Beside an idiomatic one is its short form: the lines that one would type in a notebook.",
+        " own result. Beside it is a short form, if there is one of 25 lines: those that one would type in a notebook.",
         "",
         "::::::::{tab-set}",
         ":sync-group: framework",
@@ -202,8 +202,9 @@ def recipe_part(recipe):
     name = f"{recipe.workload}_{recipe.technique}"
     put(f"recipes/{recipe.workload}/{name}.py", script)
     forms = form_tab("safe", f"{recipe.workload}/{name}.py")
-    if recipe.lane == "idiomatic":  # what is short of a tuned one is long, too, and a page has many
-        put(f"recipes/{recipe.workload}/{name}_short.py", short.short(recipe))
+    text = short.short(recipe)
+    if len(text.splitlines()) <= 25:  # a page has many, and may have a megabyte
+        put(f"recipes/{recipe.workload}/{name}_short.py", text)
         forms += form_tab("short", f"{recipe.workload}/{name}_short.py")
     put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
