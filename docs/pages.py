@@ -175,7 +175,7 @@ def workload_page(workload):
         "## Recipes",
         "",
         "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
-        " own result. Beside it is a short form, if there is one of 25 lines: those that one would type in a notebook.",
+        " own result. Where its short form fits into 25 lines, that is beside it: what one would type in a notebook.",
         "",
         "::::::::{tab-set}",
         ":sync-group: framework",
@@ -201,11 +201,14 @@ def recipe_part(recipe):
     script = show.script(recipe)
     name = f"{recipe.workload}_{recipe.technique}"
     put(f"recipes/{recipe.workload}/{name}.py", script)
-    forms = form_tab("safe", f"{recipe.workload}/{name}.py")
-    text = short.short(recipe)
-    if len(text.splitlines()) <= 25:  # a page has many, and may have a megabyte
-        put(f"recipes/{recipe.workload}/{name}_short.py", text)
-        forms += form_tab("short", f"{recipe.workload}/{name}_short.py")
+    forms, few = shown(f"{recipe.workload}/{name}.py"), short.short(recipe)
+    if len(few.splitlines()) <= 25:  # a page has many, and may have a megabyte
+        put(f"recipes/{recipe.workload}/{name}_short.py", few)
+        tabs = {"safe": forms, "short": shown(f"{recipe.workload}/{name}_short.py")}
+        forms = ["::::{tab-set}", ":sync-group: form", ""]
+        for label, lines in tabs.items():
+            forms += [f":::{{tab-item}} {label}", f":sync: {label}", "", *lines, ":::", ""]
+        forms.append("::::")
     put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
     facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
@@ -216,11 +219,7 @@ def recipe_part(recipe):
         "",
         recipe.notes.translate(ESCAPED),
         "",
-        "::::{tab-set}",
-        ":sync-group: form",
-        "",
         *forms,
-        "::::",
         "",
         f"{{download}}`{name}.py <{recipe.workload}/{name}.py>`,"
         f" {{download}}`{name}.ipynb <{recipe.workload}/{name}.ipynb>`",
@@ -243,10 +242,8 @@ def recipe_part(recipe):
     return lines
 
 
-def form_tab(label, file):
-    """A tab with a file, in a set of tabs."""
-    shown = [f"```{{literalinclude}} {file}", ":language: python", "```"]
-    return [f":::{{tab-item}} {label}", f":sync: {label}", "", *shown, ":::", ""]
+def shown(file):
+    return [f"```{{literalinclude}} {file}", ":language: python", "```"]
 
 
 def notebook(recipe, name, script):

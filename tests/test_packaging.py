@@ -78,13 +78,16 @@ def test_an_sdist_has_all_that_git_tracks(sdist):
     assert files - made == {name for name in tracked if (ROOT / name).is_file()}
 
 
+NEEDS_A_CLONE = "tests/test_readme.py::test_the_picture_shows_the_stored_results"
+
+
 def test_the_tests_of_an_sdist_run(sdist):
     """All can be collected; of those that need no framework, one file runs. What needs a clone is skipped."""
     pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    for arguments in (["--collect-only", "tests"], ["tests/test_installing.py"], ["-rs", "tests/test_readme.py"]):
+    for arguments in (["--collect-only", "tests"], ["tests/test_installing.py"], ["-rs", NEEDS_A_CLONE]):
         done = subprocess.run([*pytest_here, *arguments], cwd=sdist, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout
-    assert re.search(r"^(\d+ passed, )?\d+ skipped in ", done.stdout, re.MULTILINE) and "no clone of it" in done.stdout
+    assert re.search(r"^\d+ skipped in ", done.stdout, re.MULTILINE) and "no clone of it" in done.stdout
 
 
 def test_the_installed_wheel_lists_and_checks(wheel, tmp_path):

@@ -221,7 +221,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
     results = list(results)
     found = [
         (each, intensity)
-        for each in _largest(_measured(results))
+        for each in largest(_measured(results))
         if each.copy_bandwidth and each.rates and (intensity := _intensity(each))
     ]
     if not found:
@@ -290,7 +290,7 @@ def roofline(results: Iterable[Result]) -> Chart | None:
 def share_of_limit(results: Iterable[Result]) -> Chart | None:
     """Bars: the bandwidth of each technique as a percentage of a copy's on the same device, for workloads that are
     limited by memory, each at its largest size."""
-    found = [each for each in _largest(_measured(results)) if each.memory_bound and each.rates and each.rates.share]
+    found = [each for each in largest(_measured(results)) if each.memory_bound and each.rates and each.rates.share]
     if not found:
         return None
     found.sort(key=lambda each: (each.workload, -_share(each)))
@@ -454,7 +454,7 @@ def _left_out(results: Iterable[Result]) -> list[Entry]:
     return [Entry(f"Not shown, since they round their factors: {', '.join(names)}.", "note")] * bool(names)
 
 
-def _largest(results: Iterable[Result]) -> list[Result]:
+def largest(results: Iterable[Result]) -> list[Result]:
     """The results of each workload at the largest size that was measured."""
     workloads = grouped(results, lambda each: each.workload)
     return [each for mine in workloads for each in mine if each.size == max(other.size for other in mine)]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, tables
-from gpu_cookbook.render.charts import Chart, chart, stale_note
+from gpu_cookbook.render.charts import Chart, chart, largest, stale_note
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import Metric, Result, Size, grouped, of_one_environment, origin_record, record
+from gpu_cookbook.results import Metric, Result, grouped, of_one_environment, origin_record, record
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def speedups(results: Iterable[Result]) -> Chart | None:
 
 
 def plot(results: Iterable[Result], path: Path, title: str) -> None:
-    """Draws the grid into a PNG file, whose description says what its cells say."""
+    """Draws the grid into a PNG file, whose description is described()."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -66,12 +66,15 @@ def plot(results: Iterable[Result], path: Path, title: str) -> None:
         figure = Figure(figsize=(8.2, 0.36 * len(frameworks) + 1.2), layout="constrained")
         _draw(figure.subplots(), cells, frameworks, workloads, size=9)
         figure.suptitle(title, fontsize=10)
-        figure.savefig(path, dpi=150, metadata={"Description": described(results)})
+        figure.savefig(path, dpi=150, metadata={"Description": _described(cells)})
 
 
 def described(results: Iterable[Result]) -> str:
     """Each cell in words."""
-    cells = _cells(results)
+    return _described(_cells(results))
+
+
+def _described(cells: Cells) -> str:
     return "\n".join(
         f"{name}, {workload}: {' and '.join(_words(cells[name, workload]))}"
         for name in _frameworks(cells)
@@ -87,12 +90,7 @@ def _cells(results: Iterable[Result]) -> Cells:
     engines = catalogue.engines()
     known = [each for each in results if not each.is_numpy and each.speedups.get(Metric.RESIDENT)]
     known = [each for each in known if each.place == "CPU" or each.framework not in engines]
-    largest: dict[str, Size] = {}
-    for each in known:
-        largest[each.workload] = max(largest.get(each.workload, each.size), each.size)  # type: ignore[type-var]
-    known = of_one_environment(
-        each for each in known if each.size == largest[each.workload] and each.lane == "idiomatic"
-    )
+    known = of_one_environment(each for each in largest(known) if each.lane == "idiomatic")
     cells = {}
     for mine in grouped(known, lambda each: (each.workload, each.framework if each.place != "CPU" else CPU)):
         name = mine[0].framework if mine[0].place != "CPU" else CPU
