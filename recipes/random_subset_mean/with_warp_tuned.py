@@ -7,7 +7,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 Warp prints what it compiles, unless wp.config.log_level = wp.LOG_WARNING, and keeps it where WARP_CACHE_PATH says.
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only those of the subset are made, and none is
-stored. On an NVIDIA H100, an earlier form took 12.6 ms for 100,000², and with_cuda_core_tuned.py, in CUDA C, 9.5.
+stored. On an NVIDIA H200: 12.3 ms for 100,000²; a kernel in CUDA C takes 9.5 (with_cuda_core_tuned.py).
 """
 
 import math
