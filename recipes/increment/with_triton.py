@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install triton torch numpy
 Needs: gcc
 Follows: https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html
+Follows: https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html
 """
 
 import numpy as np
@@ -30,14 +31,34 @@ def upload(*arrays):
     return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
 
-def increment(a):
+def check(a):
     if a.dtype != torch.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {tuple(a.shape)}")
     if not a.is_contiguous():
         raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+
+
+def increment(a):
+    check(a)
     if a.numel():  # a grid of no programs is an error
         kernel[(triton.cdiv(a.numel(), BLOCK),)](a, a.numel(), BLOCK)
     return a
+
+
+def prepared(a):
+    """Return a function without arguments: each call adds one to what a then holds, and returns a."""
+    check(a)
+    if not a.numel():
+        return lambda: a
+    arguments = a, a.numel(), BLOCK
+    # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
+    launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
+
+    def replay():
+        launch(*arguments)
+        return a
+
+    return replay
 
 
 def wait(a):

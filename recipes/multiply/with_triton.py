@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU
 Install: pip install triton torch numpy
 Needs: gcc
 Follows: https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html
+Follows: https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html
 """
 
 import numpy as np
@@ -30,7 +31,7 @@ def upload(*arrays):
     return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
 
-def multiply(a, b, out=None):
+def output_for(a, b, out):
     out = torch.empty(a.shape, dtype=a.dtype, device=a.device) if out is None else out
     if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == torch.float32):
         raise ValueError(
@@ -39,9 +40,30 @@ def multiply(a, b, out=None):
         )
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    return out
+
+
+def multiply(a, b, out=None):
+    out = output_for(a, b, out)
     if a.numel():  # a grid of no programs is an error
         kernel[(triton.cdiv(a.numel(), BLOCK),)](a, b, out, a.numel(), BLOCK)
     return out
+
+
+def prepared(a, b, out=None):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns the same out."""
+    out = output_for(a, b, out)
+    if not a.numel():
+        return lambda: out
+    arguments = a, b, out, a.numel(), BLOCK
+    # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
+    launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
+
+    def replay():
+        launch(*arguments)
+        return out
+
+    return replay
 
 
 def wait(c):
