@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.doctor import facts
 from gpu_cookbook.run.loader import Loader
 
 (RECIPE,) = (recipe for recipe in catalogue.recipes() if recipe.framework == "nvmath-python")
@@ -89,3 +90,17 @@ def test_a_plan_is_freed_with_what_replays_it(module):
     del replay
     gc.collect()
     assert len(freed) == 1
+
+
+def test_doctor_multiplies_with_it(module, monkeypatch):
+    """nvmath imports without cuBLASLt, and looks for it when it first multiplies."""
+    (probe,) = (framework.tries_gpu for framework in facts.FRAMEWORKS if framework.module == "nvmath")
+    monkeypatch.setitem(sys.modules, "gpu_cookbook.recipes.matmul.with_nvmath", module)
+    exec(probe, {})
+
+    def missing(a, b):
+        raise RuntimeError("Failed to dlopen libcublasLt.so.13")
+
+    monkeypatch.setattr(module, "product", missing)
+    with pytest.raises(RuntimeError, match="libcublasLt"):
+        exec(probe, {})

@@ -242,6 +242,20 @@ make(d_in=x, d_out=cuda.compute.DiscardIterator(x), op=cuda.compute.OpKind.PLUS,
 """,
         needs_gpu=True,
     ),
+    Framework(
+        "nvmath-python",
+        "nvmath",
+        ("nvmath-python",),
+        "import nvmath",
+        # It looks for cuBLASLt when it first multiplies.
+        """
+import numpy
+from gpu_cookbook.recipes.matmul import with_nvmath
+x, y = with_nvmath.upload(*numpy.ones((2, 2, 2)))
+with_nvmath.wait(with_nvmath.matmul(x, y))
+""",
+        needs_gpu=True,
+    ),
 )
 
 
