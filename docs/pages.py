@@ -11,6 +11,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import choices
 import choosing as advising  # benchmarks/choosing.py, and limits.py: conf.py puts their folder on the path
 import limits
 import nbformat
@@ -100,6 +101,10 @@ def write():
     put("generated/scaling-charts.html", charts_html(panels, ""))
     put("generated/speedups.html", charts_html([speedups.speedups(stored.of(stored.GPU_MACHINE))], ""))
     put("generated/first.html", first_chart())
+    machines = stored.results()
+    first = [machines[name] for name in sorted(machines, key=lambda name: name != stored.GPU_MACHINE)]
+    shown = choices.choices(first, stored.every_result(), lambda table: table_html(table, ""))
+    put("generated/choices.html", shown)
     write_transfers()
     write_launches()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import nbformat
 import pytest
 from cloning import require_clone
-from conftest import HANG, MADE_UP, git, in_browser
+from conftest import HANG, MADE_UP, git, in_browser, invoked
 
 from gpu_cookbook import catalogue, short, show
 from gpu_cookbook.render.format import digits
@@ -433,6 +433,35 @@ def test_a_table_is_filtered(page):
     page.locator("select[name=framework]").select_option("all")
     page.locator("select[name=lane]").select_option("all")
     assert rows.count() == before
+
+
+@in_browser
+def test_three_choices_say_what_to_take(page):
+    page.goto("index.html")
+    shown = page.locator(".choice:visible")
+    captions = set()
+    for have in page.locator("select[name=have] option").all_inner_texts():
+        page.locator("select[name=have]").select_option(have)
+        for data in ("on the host", "on the GPU"):
+            page.locator("select[name=data]").select_option(data)
+            for size in ("small", "medium", "large"):
+                page.locator("select[name=size]").select_option(size)
+                assert shown.count() == 1
+                assert shown.locator("tbody tr").count() > 5
+                captions.add(shown.locator("caption").inner_text())
+    assert {"an NVIDIA H200, data on the GPU, large", "an NVIDIA H200, data on the host, small"} <= captions
+
+
+def test_the_choices_are_those_of_choose(site):
+    """Without JavaScript, too, one of them is shown."""
+    page = (site / "index.html").read_text(encoding="utf-8")
+    (shown,) = re.findall(r'<section class="choice"[^>]*size="large">.*?</section>', page, re.DOTALL)
+    command = ["choose", "multiply", "-s", str(2**28), "--data", "host", "--machine", "nvidia-h200"]
+    printed, _ = invoked(*command)
+    taken = re.search(r"^Take (\w+)", printed, re.MULTILINE)[1]
+    (row,) = re.findall(r">multiply</th>(.*?)</tr>", shown)
+    technique, size, *_ = re.sub(r"<.*?>", " ", row).split()
+    assert (size, technique) == (f"{2**28:,}", taken)
 
 
 @in_browser

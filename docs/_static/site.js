@@ -1,5 +1,5 @@
-// Tables sort by a click on a column's head; the form .filters hides rows of other frameworks and lanes; and what the
-// theme leaves out for keyboards and screen readers.
+// Tables sort by a click on a column's head; the form .filters hides rows of other frameworks and lanes; the form .choices
+// picks a table; and what the theme leaves out for keyboards and screen readers.
 
 const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1, M: 1e6 };
 
@@ -56,6 +56,14 @@ function filter(form) {
   });
 }
 
+// One section of .choice is shown: that of what the form .choices says.
+function choose(form) {
+  const wanted = [...form.elements].map((field) => [field.name, field.value]);
+  document.querySelectorAll(".choice").forEach((each) => {
+    each.hidden = !wanted.every(([name, value]) => each.dataset[name].split(" or ").includes(value));
+  });
+}
+
 // Also after Back, when the browser has restored the form.
 window.addEventListener("pageshow", () => document.querySelectorAll("form.filters").forEach(filter));
 
@@ -70,4 +78,5 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
   document.querySelectorAll(".scroll table").forEach(sortable);
   document.querySelectorAll("form.filters").forEach((form) => form.addEventListener("change", () => filter(form)));
+  document.querySelectorAll("form.choices").forEach((form) => form.addEventListener("change", () => choose(form)));
 });

@@ -27,7 +27,7 @@ def advice(found: Advice, known: Knowledge, here: bool, width: int) -> Renderabl
     characters."""
     first = found.shown[0].first
     parts: list[RenderableType] = [text.terminal([_table(found)], width)]
-    parts += [Text(f"Take {_named(first)}: {_seconds(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
+    parts += [Text(f"Take {_named(first)}: {time_of(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
     for each in found.shown:
         parts += _copied(each.first, here)
         if found.question.data == Data.PINNED and found.question.has_arrays:
@@ -36,7 +36,8 @@ def advice(found: Advice, known: Knowledge, here: bool, width: int) -> Renderabl
     return Group(*parts, Text(""), *(Text(plain(note), "dim") for note in notes))
 
 
-def _seconds(estimate: Estimate) -> str:
+def time_of(estimate: Estimate) -> str:
+    """As people write it; an estimate roughly, and marked."""
     if estimate.measured:
         return format.stale(estimate) + format.timing(estimate.result, estimate.metric)
     rough = float(f"{estimate.seconds:.1e}")
@@ -44,7 +45,7 @@ def _seconds(estimate: Estimate) -> str:
     return f"{ESTIMATED}{format.stale(estimate)}{_rough(rough / scale)} {unit}"
 
 
-def _times(estimate: Estimate, first: Estimate) -> str:
+def times_of(estimate: Estimate, first: Estimate) -> str:
     """How many times as long as the first."""
     factor = estimate.seconds / first.seconds
     return format.digits(factor) if estimate.measured and first.measured else _rough(factor)
@@ -69,8 +70,8 @@ def _table(found: Advice) -> Table:
                 (
                     Entry(each.technique, recipe=(found.question.workload, each.technique)),
                     Entry(_place(each)),
-                    Entry(format.RANKS.get(rank, "") + _seconds(each), rank),
-                    Entry(_times(each, found.shown[0].first)),
+                    Entry(format.RANKS.get(rank, "") + time_of(each), rank),
+                    Entry(times_of(each, found.shown[0].first)),
                 )
             )
     head = ("recipe", "on", "time", "× as long")
@@ -107,7 +108,7 @@ def _reasons(found: Advice) -> Iterator[str]:
     ):
         if other and other is not first and other not in pick.ties:
             verb, end = ("", "") if told else (" takes", " as long")
-            words = f"{name.format(other.technique)}{verb} {_times(other, first)} times{end}"
+            words = f"{name.format(other.technique)}{verb} {times_of(other, first)} times{end}"
             told.setdefault(other.technique, words)
     if told:
         sentence = "; ".join(told.values())
@@ -121,7 +122,7 @@ def _reasons(found: Advice) -> Iterator[str]:
     yield from _ways(first, plain)
     if found.tuned and found.plain:
         fast = found.tuned.first
-        yield f"Tuned for speed, {fast.technique} takes {_seconds(fast)}: it is {_times(first, fast)} times as fast."
+        yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: it is {times_of(first, fast)} times as fast."
     elif found.plain and "tuned" in found.picks:
         yield "No recipe that is tuned for speed takes less."
 
@@ -157,14 +158,14 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
             f"This takes {workload.footprint(size) / 1e9:,.1f} GB. Whether that fits into the memory of that machine is"
             " not known."
         )
-    times = "".join(map(_seconds, every))
+    times = "".join(map(time_of, every))
     for sign in (format.NOISE, format.STALE):
         if sign in times:
             yield re.split(r"\. (?=A lane|First)", LEGEND[sign])[0].rstrip(".") + "."
     if found.doubtful:
         yield f"Not counted, as their times are doubtful: {_names([each.technique for each in found.doubtful])}."
     if found.rounding:
-        told = [f"{each.technique} ({each.basis[0].mode}, {_seconds(each)})" for each in found.rounding]
+        told = [f"{each.technique} ({each.basis[0].mode}, {time_of(each)})" for each in found.rounding]
         yield f"Not counted, as they round the factors to fewer digits: {', '.join(told)}."
 
 

@@ -1,0 +1,97 @@
+"""Three choices on the first page (what you have, where the data is, how large it is), and for each of them a table of
+what to take: the answers of ``gpu-cookbook choose``, made when the site is built."""
+
+import html
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from gpu_cookbook import catalogue, choosing, repeats
+from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Question
+from gpu_cookbook.render import format
+from gpu_cookbook.render.advice import time_of
+from gpu_cookbook.render.tables import Entry, Row, Table
+from gpu_cookbook.results import Metric, Result, Size
+
+DATA = {Data.HOST: "on the host", Data.DEVICE: "on the GPU"}
+LARGE = "large"
+MOST = 2  # of those that tie, so that a row stays on its line
+# Of a workload's sizes, from the smallest to the largest.
+SIZES: dict[str, Callable[[Sequence[Size]], Size]] = {
+    "small": lambda sizes: sizes[0],
+    "medium": lambda sizes: sizes[len(sizes) // 2],
+    LARGE: lambda sizes: sizes[-1],
+}
+HEAD = ("workload", "take", "size", "time", "× as fast as NumPy", "tuned, if faster", "its time")
+
+NOTES = (
+    Entry(
+        "In brackets: what ties with it. A time is that of one call, with the data and its result at that place.",
+        "note",
+    ),
+)
+
+
+def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_html: Callable[[Table], str]) -> str:
+    """The form, and a section for each of its states, of which site.js shows one. ``machines``: the newest results of
+    each. ``past``: all results."""
+    names = {_machine(mine): mine for mine in machines}
+    parts = ['<form class="choices" aria-label="What you have">\n', _select("have", "I have", names)]
+    parts += [_select("data", "my data is", DATA.values()), _select("size", "and it is", SIZES, LARGE), "</form>\n"]
+    for number, (name, mine) in enumerate(names.items()):
+        known = Knowledge(repeats.together(mine, [r for r in past if r.stored.machine == mine[0].stored.machine]))
+        ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
+        for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
+            table = Table(f"{name}, data {DATA[data]}, {size}", HEAD, "lllrrlr", [*_rows(known, data, of)], NOTES, [])
+            first = number == 0 and data == Data.HOST and size == LARGE
+            state = {"have": name, "data": place, "size": size}
+            marks = "".join(f' data-{key}="{html.escape(value)}"' for key, value in state.items())
+            parts.append(f'<section class="choice"{marks}{"" if first else " hidden"}>\n{as_html(table)}</section>\n')
+    return "".join(parts)
+
+
+def _machine(mine: Sequence[Result]) -> str:
+    gpus = [each.place for each in mine if repeats.on_gpu(each)]
+    processor = next((each.device for each in mine if each.device and not repeats.on_gpu(each)), "")
+    return f"an {gpus[0]}" if gpus else f"no GPU: {processor}"
+
+
+def _select(name: str, label: str, options: Iterable[str], chosen: str = "") -> str:
+    choices = "".join(
+        f"<option{' selected' if each == chosen else ''}>{html.escape(each)}</option>" for each in options
+    )
+    return f'<label>{label} <select name="{name}" autocomplete="off">{choices}</select></label>\n'
+
+
+def _rows(known: Knowledge, data: Data, of: Callable[[Sequence[Size]], Size]) -> Iterator[Row]:
+    for workload in catalogue.workloads():
+        question = Question(workload, of(catalogue.workload_module(workload).SIZES), data)
+        try:
+            yield _row(choosing.advise(question, known, here=False), known)
+        except choosing.NoAdvice:  # it was not measured there
+            continue
+
+
+def _row(found: Advice, known: Knowledge) -> Row:
+    question = found.question
+    pick = found.plain or found.shown[0]
+    first, fast = pick.first, found.tuned.first if found.tuned and found.tuned is not pick else None
+    ties = [(each.technique, _recipe(question, each)) for each in pick.ties[:MOST]]
+    numpy = next((each for each in known.results if _is_numpy(each, question)), None)
+    return (
+        Entry(question.workload),
+        Entry(first.technique, "best", tuple(ties), _recipe(question, first)),
+        Entry(question.label),
+        Entry(time_of(first)),
+        Entry(format.digits(numpy.order(Metric.RESIDENT) / first.seconds) if numpy else format.UNKNOWN),
+        Entry(fast.technique, recipe=_recipe(question, fast)) if fast else Entry(format.UNKNOWN),
+        Entry(time_of(fast) if fast else format.UNKNOWN),
+    )
+
+
+def _recipe(question: Question, estimate: Estimate) -> tuple[str, str]:
+    return question.workload, estimate.technique
+
+
+def _is_numpy(result: Result, question: Question) -> bool:
+    there = (result.workload, result.technique, result.size) == (question.workload, "numpy", question.size)
+    return there and bool(result.value(Metric.RESIDENT)) and not result.doubt(Metric.RESIDENT)
