@@ -23,7 +23,7 @@ class LeaveOut(ast.NodeTransformer):
     ) -> None:
         self.left_out = left_out
         self.parts = "engine" in functions  # whether processes get parts of the arrays, which may be empty
-        self.empty = {name for name, function in functions.items() if all(map(_does_nothing, function.body))}
+        self.empty = {name for name, function in functions.items() if _does_nothing(function)}
         self.dtypes = dtypes  # of the example's arrays: conversions to these change nothing
         self.any_shape = any_shape
         self.none: set[str] = set()  # parameters that are None, up to their first assignment
@@ -230,8 +230,9 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.kind == "out"
 
 
-def _does_nothing(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Pass) or is_docstring(node)
+def _does_nothing(function: ast.FunctionDef) -> bool:
+    """Whether no statement is left. A decorator may make something of it."""
+    return not function.decorator_list and all(isinstance(x, ast.Pass) or is_docstring(x) for x in function.body)
 
 
 def _is_name(node: ast.expr) -> bool:
