@@ -3,7 +3,9 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
+from pathlib import Path
 
 import alone
 import pytest
@@ -132,6 +134,123 @@ def test_short_form_has_the_work_and_its_comparison(recipe):
     assert not any(name in text for name in ("__file__", "gpu_cookbook"))
 
 
+def called(node):
+    """The last name of what is called."""
+    match node.func:
+        case ast.Attribute(attr=name) | ast.Name(name) | ast.Subscript(ast.Name(name)):
+            return name
+
+
+def calls_in(tree):
+    """name -> the calls to it."""
+    found = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found[called(node)].append(node)
+    return found
+
+
+def has_star(call):
+    return any(isinstance(each, ast.Starred) for each in call.args)
+
+
+def misplaced(call, originals):
+    """Whether it has fewer or more arguments than it had, but for an ``out`` at the end."""
+    if has_star(call) or any(map(has_star, originals)):
+        return False
+    counts = {len(each.args) for each in originals}
+    without_out = {len(each.args) - 1 for each in originals if each.args and ast.unparse(each.args[-1]) == "out"}
+    return len(call.args) not in counts | without_out
+
+
+def test_a_call_keeps_its_arguments_in_their_places():
+    found = []
+    for recipe in RECIPES:
+        tree = ast.parse(show.script(recipe))
+        own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}  # may lack parameters now
+        whole = calls_in(tree)
+        for name, calls in calls_in(ast.parse(short(recipe))).items():
+            others = [each for each in calls if not (isinstance(each.func, ast.Name) and name in own)]
+            found += [(name_of(recipe), ast.unparse(each)) for each in others if misplaced(each, whole[name])]
+    assert found == []
+
+
+def effects_of(nodes):
+    """What statements do besides giving a value a name: what they call, or change in place."""
+    for node in (part for each in nodes for part in ast.walk(each)):
+        match node:
+            case ast.Expr(ast.Call() as call):
+                yield called(call) or ast.unparse(call.func)
+            case ast.AugAssign():
+                yield "+="
+            case ast.Assign([ast.Subscript()]):
+                yield "[]="
+
+
+def reached(tree):
+    """The statements of a file without functions that nothing calls."""
+    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
+    found = [each for each in tree.body if not isinstance(each, ast.FunctionDef)]
+    for node in found:
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        found += [functions.pop(name) for name in names & functions.keys()]
+    return found
+
+
+def test_what_a_statement_does_is_left_out_only_where_an_example_needs_none_of_it():
+    """Whether ``out`` is filled, and a product of no columns and no rows; and the print at the end."""
+    needless = {"print", "copy", "copy_", "fill"}
+    found = {}
+    for recipe in RECIPES:
+        whole = ast.parse(show.script(recipe))
+        own = {each.name for each in whole.body if isinstance(each, ast.FunctionDef)}
+        lost = {*effects_of(reached(whole))} - {*effects_of([ast.parse(short(recipe))])} - own - needless
+        found |= {name_of(recipe): lost} if lost else {}
+    assert found == {"increment_torch_cpu": {"add"}, "matmul_numba_tuned": {"[]="}}
+
+
+def test_a_list_that_is_filled_has_a_name():
+    for recipe in RECIPES:
+        named = {ast.unparse(each) for each in ast.walk(ast.parse(show.script(recipe))) if isinstance(each, ast.Call)}
+        for node in ast.walk(ast.parse(short(recipe))):
+            if isinstance(node, ast.Call) and ast.unparse(node) not in named:
+                receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+                literals = [each for each in (receiver, *node.args) if isinstance(each, ast.List | ast.Dict)]
+                assert "[]" not in map(ast.unparse, literals) and receiver not in literals, ast.unparse(node)
+
+
+def test_an_engines_process_may_get_nothing():
+    text = shortened("random_subset_mean", "torch_distributed_tuned")
+    assert "    if partial.size:  # not more GPUs than rows\n        add_subset(" in text
+
+
+def test_no_array_outlives_the_context_that_its_pool_needs():
+    """As globals, a script's arrays last longer than what PyCUDA does when Python ends: the process would be killed."""
+    for recipe in RECIPES:
+        assert recipe.framework != "PyCUDA" or "allocate" not in short(recipe)
+
+
+ON_HOST = [  # late/ and fake_cuda_core.py have what these need
+    recipe
+    for recipe in RECIPES
+    if recipe.framework == "cuda.core"
+    or recipe.framework in ("CuPy", "PyCUDA", "Numba", "PyTorch")
+    and (
+        recipe.technique.endswith("_transfer_tuned")
+        or recipe.workload in ("multiply", "increment", "matmul", "subset_mean")
+        and recipe.technique in ("cupy", "cupy_tuned", "pycuda_tuned", "pycuda_blocked_tuned")
+    )
+]
+
+
+@pytest.mark.parametrize("framework", sorted({recipe.framework for recipe in ON_HOST}))
+def test_short_forms_for_a_gpu_are_right_on_the_host(framework):
+    paths = [recipe.path for recipe in ON_HOST if recipe.framework == framework]
+    command = [sys.executable, Path(__file__).with_name("short_on_host.py"), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "recipe",
     [each for each in RECIPES if each.workload in ("multiply", "increment") and each.lane == "idiomatic"],
@@ -161,6 +280,7 @@ def test_a_call_in_a_condition_stays_where_it_is_not_a_check_of_arguments():
 
 
 def test_what_is_imported_or_called_for_its_effect_stays():
+    assert "import cudf.pandas\n\ncudf.pandas.install()\n" in shortened("group_mean", "cudf_pandas")
     assert "import autoprimaryctx, gpuarray" in shortened("matmul", "pycuda")
     assert "import pyopencl.array\n" in shortened("multiply", "pyopencl")
     assert "\ndevice.set_current()\n" in shortened("multiply", "cuda_core")

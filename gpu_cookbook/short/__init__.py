@@ -2,7 +2,8 @@
 
 It is made from the recipe's own file. Each rule here leaves out something that only a caller with other arrays needs:
 those of the recipe's example fit, are not empty, and there is no ``out``. The functions then are unfolded into the
-example, unless they are used twice, return from their middle, or have to be found by an engine's processes.
+example, unless they are used twice, return from their middle, or have to be found by an engine's processes. Those may
+get parts that are empty, so that with an engine nothing is left out that looks for them.
 """
 
 from gpu_cookbook import show

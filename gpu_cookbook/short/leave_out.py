@@ -3,7 +3,7 @@
 import ast
 import copy
 
-from gpu_cookbook.short.names import assignment, names_in, replaced
+from gpu_cookbook.short.names import assignment, calls_to, is_docstring, names_in, replaced
 
 COUNTS = {"rows", "columns", "count", "k"}  # what recipes call a number of elements
 CHECKS = {  # what is looked at -> the words in a check that tell it
@@ -18,8 +18,12 @@ CHECKS = {  # what is looked at -> the words in a check that tell it
 class LeaveOut(ast.NodeTransformer):
     """Leaves out, below a statement, what an example does not need, and notes what that is."""
 
-    def __init__(self, left_out: set[str], dtypes: set[str], any_shape: bool) -> None:
+    def __init__(
+        self, left_out: set[str], dtypes: set[str], any_shape: bool, functions: dict[str, ast.FunctionDef]
+    ) -> None:
         self.left_out = left_out
+        self.parts = "engine" in functions  # whether processes get parts of the arrays, which may be empty
+        self.empty = {name for name, function in functions.items() if _does_nothing(function)}
         self.dtypes = dtypes  # of the example's arrays: conversions to these change nothing
         self.any_shape = any_shape
         self.none: set[str] = set()  # parameters that are None, up to their first assignment
@@ -34,6 +38,10 @@ class LeaveOut(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Constant(None, kind="out") if node.id in self.none and isinstance(node.ctx, ast.Load) else node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if any(calls_to(node.value, name) for name in self.empty) else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         node.value = self.visit(node.value)
@@ -56,6 +64,7 @@ class LeaveOut(ast.NodeTransformer):
             self.note_check(node)
             return self.statements(node.orelse)
         node.test, node.body, node.orelse = test, self.statements(node.body), self.statements(node.orelse)
+        node.body = node.body or [ast.Pass()] * bool(node.orelse)
         return node if node.body else []
 
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
@@ -90,7 +99,7 @@ class LeaveOut(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         match node:
-            case ast.Subscript(ast.Tuple(elts), ast.Constant(int(place))):
+            case ast.Subscript(ast.Tuple(elts), ast.Constant(int(place))) if all(map(_is_name, elts)):
                 return elts[place]
         return node
 
@@ -110,8 +119,14 @@ class LeaveOut(ast.NodeTransformer):
         # blocking=True: no array is page-locked, and so none is read after the call.
         node.keywords = [each for each in node.keywords if ast.unparse(each) != "blocking=True"]
         if not isinstance(node.func, ast.Name):
-            node.args = [each for each in node.args if not _is_none(each)]
+            while node.args and _is_none(node.args[-1]):  # an argument before others keeps its place
+                node.args.pop()
             node.keywords = [each for each in node.keywords if not _is_none(each.value)]
+        # An array of PyCUDA's pool may not outlive the context, as a script's own arrays do.
+        if node.args and _allocates(node.args[-1]) or any(_allocates(each.value) for each in node.keywords):
+            self.left_out.add("memory pools")
+            node.args = [each for each in node.args if not _allocates(each)]
+            node.keywords = [each for each in node.keywords if not _allocates(each.value)]
         match node:
             case (
                 ast.Call(ast.Attribute(x, "ravel"), [])
@@ -177,16 +192,29 @@ class LeaveOut(ast.NodeTransformer):
             case ast.Compare(ast.Attribute(attr="ndim"), [ast.Eq()], [ast.Constant(1)]):
                 self.left_out.add("other shapes")
                 return ast.Constant(True)
-            case ast.Compare(left, [ast.Eq()], [ast.Constant(0)]) if _counts(left):
+            case ast.Compare(left, [ast.Eq()], [ast.Constant(0)]) if self.counts(left):
                 self.left_out.add("empty arrays")
                 return ast.Constant(False)
             case ast.Call(ast.Attribute(attr="may_share_memory")):
                 self.left_out.add("overlaps")
                 return ast.Constant(False)
-        if _counts(test):
+        if self.counts(test):
             self.left_out.add("empty arrays")
             return ast.Constant(True)
         return test
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether it counts elements or axes of an array that is not empty, and so is not 0."""
+        match node:
+            case ast.Attribute(ast.Name(), "size") | ast.Call(ast.Attribute(ast.Name(), "numel"), []):
+                return not self.parts
+            case ast.Attribute(ast.Name(), "ndim"):
+                return True
+            case ast.Name(name):
+                return name in COUNTS and not self.parts
+            case ast.BinOp(left, ast.Mult(), right):
+                return self.counts(left) and self.counts(right)
+        return False
 
 
 def _refuses(node: ast.If) -> bool:
@@ -202,16 +230,18 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.kind == "out"
 
 
-def _counts(node: ast.expr) -> bool:
-    """Whether it counts elements or axes, and so is not 0."""
-    match node:
-        case ast.Attribute(attr="size" | "ndim") | ast.Call(ast.Attribute(attr="numel"), []):
-            return True
-        case ast.Name(name):
-            return name in COUNTS
-        case ast.BinOp(left, ast.Mult(), right):
-            return _counts(left) and _counts(right)
-    return False
+def _does_nothing(function: ast.FunctionDef) -> bool:
+    """Whether no statement is left. A decorator may make something of it."""
+    return not function.decorator_list and all(isinstance(x, ast.Pass) or is_docstring(x) for x in function.body)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def _allocates(node: ast.expr) -> bool:
+    """Whether it is a pool's way to make memory, as an argument."""
+    return isinstance(node, ast.Attribute) and node.attr == "allocate"
 
 
 def _unrolled(node: ast.GeneratorExp | ast.ListComp) -> list[ast.expr]:

@@ -99,20 +99,20 @@ def defined_by(node: ast.stmt) -> set[str]:
 
 
 def imported_by(nodes: list[ast.stmt]) -> set[str]:
-    return {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {bound_by(alias) for node in imports for alias in node.names}
+
+
+def bound_by(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
 
 
 def sources_of(node: ast.stmt, needed: set[str]) -> list[str]:
     """The modules from which an import takes what is needed."""
     match node:
         case ast.Import(names):
-            return [each.name for each in names if (each.asname or each.name) in needed]
-        case ast.ImportFrom(str(module), names) if any((each.asname or each.name) in needed for each in names):
+            return [each.name for each in names if bound_by(each) in needed]
+        case ast.ImportFrom(str(module), names) if any(bound_by(each) in needed for each in names):
             return [module]
     return []
 

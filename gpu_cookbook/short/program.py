@@ -10,6 +10,7 @@ from gpu_cookbook.short.leave_out import CHECKS, LeaveOut
 from gpu_cookbook.short.names import (
     argument_of,
     assignment,
+    bound_by,
     calls_to,
     defined_by,
     gives_back,
@@ -20,6 +21,7 @@ from gpu_cookbook.short.names import (
     names_in,
     own_parts,
     package_of,
+    parameters_of,
     replaced,
     sources_of,
     used_in,
@@ -75,11 +77,13 @@ class Program:
             yield
 
     def leaving_out(self) -> LeaveOut:
-        return LeaveOut(self.left_out, self.dtypes, self.any_shape)
+        return LeaveOut(self.left_out, self.dtypes, self.any_shape, self.functions)
 
     def shake(self) -> None:
         """Leaves out what nothing needs any more."""
         needed = set(names_in(self.main))
+        imported = imported_by(self.top)
+        needed |= {name for node in self.top if isinstance(node, ast.Expr) for name in defined_by(node) & imported}
         used = {node: set(used_in([node])) for node in self.top}
         known = -1
         while known != (known := len(needed)):
@@ -95,9 +99,7 @@ class Program:
                     node.names = [
                         each
                         for each in node.names
-                        if (each.asname or each.name) in needed
-                        or isinstance(node, ast.Import)
-                        and package_of(each) in roots
+                        if bound_by(each) in needed or isinstance(node, ast.Import) and package_of(each) in roots
                     ]
                     kept += [node] * bool(node.names)
                 case _ if not needed.isdisjoint(defined_by(node)):
@@ -242,6 +244,11 @@ class _Inline(ast.NodeTransformer):
 
     def __init__(self, functions: dict[str, ast.FunctionDef], count: Callable[[str], int]) -> None:
         self.functions, self.count = functions, count
+        self.locals = {
+            name
+            for each in functions.values()
+            for name in [*locals_of(each), *(arg.arg for arg in parameters_of(each))]
+        }
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -256,6 +263,7 @@ class _Inline(ast.NodeTransformer):
                 and len(given) == len(node.args)
                 and all(isinstance(each, ast.Name | ast.Attribute) for each in node.args)
                 and (self.count(function.name) == 1 or isinstance(value, ast.Name))
+                and self.locals.isdisjoint({*names_in([value])} - {each.arg for each in given})
             ):
                 new = {each.arg: argument for each, argument in zip(given, node.args, strict=True)}
                 return replaced(new, copy.deepcopy(value))

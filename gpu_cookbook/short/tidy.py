@@ -2,8 +2,9 @@
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 
-from gpu_cookbook.short.names import assignment, names_in, replaced
+from gpu_cookbook.short.names import assignment, calls_to, names_in, replaced
 
 
 def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -> list[ast.stmt]:
@@ -17,13 +18,20 @@ def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -
             rest = nodes[i + 1 :]
             new: dict[str, ast.expr] | None = None
             match node, nodes[i + 1]:
-                case ast.Assign([ast.Name(name)], ast.Tuple(elts) | ast.List(elts) as value), _ if writes[
-                    name
-                ] == 1 and all(isinstance(each, ast.Name) and writes[each.id] <= 1 for each in elts):
+                case ast.Assign([ast.Name(name)], ast.Tuple(elts) | ast.List(elts) as value), _ if (
+                    writes[name] == 1
+                    and _stays(name, value, nodes)
+                    and all(isinstance(each, ast.Name) for each in elts)
+                    and {*names_in(elts)}.isdisjoint(names_in(rest, ast.Store))
+                ):
                     new = {name: value}
                 case ast.Assign([ast.Name(name)], ast.Tuple() | ast.List() as value), (
                     ast.Assign() | ast.Expr() | ast.Return() as following
-                ) if writes[name] == reads[name] == [*names_in([following])].count(name) == 1:
+                ) if (
+                    writes[name] == reads[name] == [*names_in([following])].count(name) == 1
+                    and _stays(name, value, nodes)
+                    and name not in names_in(_repeated(following))
+                ):
                     new = {name: value}
                 case (
                     ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(attr="empty" | "empty_like"))),
@@ -38,6 +46,34 @@ def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -
             if own is not None:
                 nodes = _without_aliases(nodes, own)
     return nodes
+
+
+def _stays(name: str, value: ast.expr, nodes: list[ast.stmt]) -> bool:
+    """Whether nothing changes it: a tuple, or a list that is only unpacked or gone through."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    reads = [
+        part for part in parts if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
+    ]
+    safe = [part.value for part in parts if isinstance(part, ast.Starred)]
+    safe += [part.iter for part in parts if isinstance(part, ast.comprehension | ast.For)]
+    return isinstance(value, ast.Tuple) or all(any(read is each for each in safe) for read in reads)
+
+
+def _repeated(node: ast.AST) -> Iterator[ast.AST]:
+    """What is done again and again there, or later."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Lambda(body=body):
+                yield body
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                once = part.generators[0].iter
+                yield from (each for each in ast.walk(part) if isinstance(each, ast.Name) and each is not once)
+
+
+def _acts(node: ast.AST) -> bool:
+    """Whether a call there may do something. One without arguments only asks for something, as len() does."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and not calls_to(part, "len")]
+    return any(call.args or call.keywords for call in calls)
 
 
 def _without_aliases(nodes: list[ast.stmt], own: set[str]) -> list[ast.stmt]:
@@ -77,14 +113,16 @@ class _Unread(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         match node:
             case ast.Assign([ast.Tuple(targets) as left], ast.Tuple(elts) as right) if len(targets) == len(elts):
-                gone = [name in self.before - self.reads for name in map(ast.unparse, targets)]
+                unread = [name in self.before - self.reads for name in map(ast.unparse, targets)]
+                gone = [is_unread and not _acts(each) for is_unread, each in zip(unread, elts, strict=True)]
                 left.elts = [each for each, is_gone in zip(targets, gone, strict=True) if not is_gone]
                 right.elts = [each for each, is_gone in zip(elts, gone, strict=True) if not is_gone]
                 if not left.elts:
                     return None
         names = {*names_in(node.targets, ast.Store)}
         simple = all(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)
-        return None if simple and names and names <= self.before and names.isdisjoint(self.reads) else node
+        is_unread = simple and names and names <= self.before and names.isdisjoint(self.reads)
+        return None if is_unread and not _acts(node.value) else node
 
     def statements(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
         return [new for node in nodes if (new := self.visit(node))]
