@@ -103,8 +103,8 @@ def fault_of_kept_arrays(stream):
 
 
 def fault_of_waiting(stream):
-    """What is wrong if the host waits for the device, which no launch needs. numba-cuda-mlir waits by itself at a launch
-    with CuPy's arrays, and not with those that prepared() makes of them."""
+    """What is wrong if the host waits for the device, which no launch needs. numba-cuda-mlir waits by itself, at a
+    launch with CuPy's arrays, but not with those that prepared() makes of them."""
 
     def until(condition):
         raise TimeoutError("the host waits for the device")

@@ -1,4 +1,4 @@
-"""The recipes of Numba and numba-cuda-mlir on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are
+"""Recipes of Numba and numba-cuda-mlir on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are
 as late as CUDA allows. late_arrays.py says how; that it finds what is wrong is proved by recipes that lack a line."""
 
 import subprocess

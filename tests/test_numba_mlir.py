@@ -1,5 +1,5 @@
-"""numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation. Those on
-CuPy's arrays run in test_numba_arrays.py."""
+"""numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation.
+Those on CuPy's arrays run in test_numba_arrays.py instead."""
 
 import ast
 import subprocess
