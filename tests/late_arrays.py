@@ -1,6 +1,6 @@
-"""A recipe of Numba on the arrays of CuPy or PyTorch, on a device whose streams are late (late/device.py):
-``python late_arrays.py PATH``. It prints "right", or what is wrong: at sizes that threads of Python can do, in every
-kind of current stream, with arrays that nobody else keeps, and with those of another GPU."""
+"""A recipe of Numba, or numba-cuda-mlir, on the arrays of CuPy or PyTorch, on a device whose streams are late
+(late/device.py): ``python late_arrays.py PATH``. It prints "right", or what is wrong: at sizes that threads of Python
+can do, in every kind of current stream, with arrays that nobody else keeps, and with those of another GPU."""
 
 import importlib
 import itertools
@@ -14,6 +14,7 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).with_name("late")))
 
 import fake_numba  # noqa: E402
+import fake_numba_mlir  # noqa: E402
 import numpy as np  # noqa: E402
 from device import OnDevice, current_stream, device, legacy, using  # noqa: E402
 
@@ -60,9 +61,10 @@ def kind_of(value, found=memory._kind):
 kind.__cuda_array_interface__ = property(interface)
 kind.astype = lambda self, dtype: type(self)(self.a.astype(dtype), self.memory)
 memory._kind = kind_of
-fake_numba.install()
-library.install()
 recipe = catalogue.read(path)
+of_mlir = recipe.framework == "numba-cuda-mlir"
+(fake_numba_mlir if of_mlir else fake_numba).install()
+library.install()
 workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
 module.THREADS = 4  # every thread is one of Python's here
@@ -101,7 +103,8 @@ def fault_of_kept_arrays(stream):
 
 
 def fault_of_waiting(stream):
-    """What is wrong if the host waits for the device, which no launch needs."""
+    """What is wrong if the host waits for the device, which no launch needs. numba-cuda-mlir waits by itself, at a
+    launch with CuPy's arrays, but not with those that prepared() makes of them."""
 
     def until(condition):
         raise TimeoutError("the host waits for the device")
@@ -111,7 +114,8 @@ def fault_of_waiting(stream):
         try:
             device.until = until
             given[0].queue(lambda a: None)
-            function(*given)
+            if not of_mlir:
+                function(*given)
             module.prepared(*given)()
         except TimeoutError as error:
             return str(error)

@@ -1,5 +1,5 @@
-"""Numba's recipes on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are as late as CUDA
-allows. late_arrays.py says how; that it finds what is wrong is proved by recipes that lack a line."""
+"""Recipes of Numba and numba-cuda-mlir on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are
+as late as CUDA allows. late_arrays.py says how; that it finds what is wrong is proved by recipes that lack a line."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from gpu_cookbook import catalogue
 RECIPES = {
     (recipe.workload, recipe.technique): recipe
     for recipe in catalogue.recipes()
-    if recipe.technique.removesuffix("_tuned") in ("numba_cupy", "numba_torch")
+    if recipe.technique.removesuffix("_tuned") in ("numba_cupy", "numba_torch", "numba_mlir_cupy")
 }
 SCRIPT = Path(__file__).with_name("late_arrays.py")
 
@@ -25,6 +25,7 @@ def found(path):
 
 def test_each_elementwise_workload_has_one_for_each_library():
     techniques = [library + ending for library in ("numba_cupy", "numba_torch") for ending in ("", "_tuned")]
+    techniques.append("numba_mlir_cupy")
     assert {*RECIPES} == {(w, t) for w in ("multiply", "increment") for t in techniques}
 
 
@@ -46,6 +47,13 @@ def test_right_in_any_stream(recipe):
         ("multiply", "numba_torch", "    torch.cuda.synchronize()", "    pass", "elements are wrong"),
         ("multiply", "numba_cupy", "x.flags.c_contiguous", "True", "a device array"),
         ("multiply", "numba_torch_tuned", "range(i, n, THREADS)", "range(i, n - 1, THREADS)", "elements are wrong"),
+        ("multiply", "numba_mlir_cupy", "THREADS](*", "THREADS, 0](*", "current stream"),
+        ("increment", "numba_mlir_cupy", "THREADS](", "THREADS, 0](", "current stream"),
+        ("multiply", "numba_mlir_cupy", ", cp.cuda.get_current_stream().ptr]", "]", "prepared, current stream"),
+        ("increment", "numba_mlir_cupy", ", sync=False", "", "the host waits"),
+        ("multiply", "numba_mlir_cupy", ", sync=False", "", "the host waits"),
+        ("increment", "numba_mlir_cupy", "    if place != here:", "    if place == 2:", "is not refused"),
+        ("multiply", "numba_mlir_cupy", "    if a.size:  #", "    if True:  #", "no blocks"),
         ("increment", "numba_cupy_tuned", "// (4 * THREADS)", "// (5 * THREADS)", "elements are wrong"),
     ],
 )

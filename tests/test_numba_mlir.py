@@ -1,4 +1,5 @@
-"""numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation."""
+"""numba-cuda-mlir's recipes without a GPU: in Numba's simulator, as it has none, and compiled for one generation.
+Those on CuPy's arrays run in test_numba_arrays.py instead."""
 
 import ast
 import subprocess
@@ -53,7 +54,11 @@ def test_no_index_has_32_bits(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
+@pytest.mark.parametrize(
+    "recipe",
+    [recipe for recipe in RECIPES if "cupy" not in recipe.packages],
+    ids=lambda recipe: f"{recipe.workload}-{recipe.technique}",
+)
 def test_right_in_the_simulator(recipe):
     script = Path(__file__).with_name("simulate.py")
     done = subprocess.run([sys.executable, script, recipe.path], capture_output=True, text=True, timeout=HANG)
@@ -97,8 +102,18 @@ def generation(monkeypatch):
     monkeypatch.setattr(tools, "_cached_cc", (9, 0))  # it would ask the GPU
 
 
-@pytest.mark.skipif(not machine.installed("numba_cuda_mlir"), reason="numba-cuda-mlir not installed")
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(
+            recipe,
+            id=f"{recipe.workload}-{recipe.technique}",
+            marks=[pytest.mark.skip(reason=reason)] if reason else [],
+        )
+        for recipe in RECIPES
+        for reason in [machine.missing(recipe)]
+    ],
+)
 def test_the_kernels_compile(recipe, generation):
     module = Loader(recipe).execute()
     for name, arguments in (TUNED if recipe.lane == "tuned" else KERNELS)[recipe.workload].items():

@@ -132,6 +132,7 @@ def test_short_form_has_the_work_and_its_comparison(recipe):
     assert "assert" in ast.unparse(end)
     assert lines_of(text) < lines_of(whole)
     assert not any(name in text for name in ("__file__", "gpu_cookbook"))
+    assert not any(isinstance(node, ast.Pass) for node in tree.body)
 
 
 def called(node):

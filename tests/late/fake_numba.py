@@ -4,6 +4,7 @@ by thread, as Python."""
 import contextlib
 import sys
 import threading
+from functools import partial
 from types import ModuleType, SimpleNamespace
 
 import fake_cublas
@@ -63,25 +64,26 @@ class DeviceNDArray(OnDevice):
             device.synchronize(legacy)
 
 
+def is_foreign(x):
+    return isinstance(x, OnDevice) and not isinstance(x, DeviceNDArray)
+
+
 class Kernel:
     def __init__(self, function):
         self.function = function
 
     def __getitem__(self, configuration):
         grid, block, *rest = configuration
-        stream = (rest and rest[0]) or legacy
+        return partial(self.start, int(grid), int(block), rest[0] if rest else None)
 
-        def start(*arguments):
-            if not grid:
-                raise RuntimeError("a grid of no blocks")
-            given = [x.a if isinstance(x, OnDevice) else x for x in arguments]
-            touched = [x for x in given if isinstance(x, np.ndarray)]
-            # For the arrays of another library, the kernel's stream waits for the current one of that: DLPack's rule.
-            foreign = any(isinstance(x, OnDevice) and not isinstance(x, DeviceNDArray) for x in arguments)
-            after = current_stream().queue[-1:] if foreign else ()
-            device.submit(stream, lambda: self.run(int(grid), int(block), given), *touched, after=after)
-
-        return start
+    def start(self, grid, block, stream, *arguments):
+        if not grid:
+            raise RuntimeError("a grid of no blocks")
+        given = [x.a if isinstance(x, OnDevice) else x for x in arguments]
+        touched = [x for x in given if isinstance(x, np.ndarray)]
+        # For the arrays of another library, the kernel's stream waits for the current one of that: DLPack's rule.
+        after = current_stream().queue[-1:] if any(map(is_foreign, arguments)) else ()
+        device.submit(stream or legacy, lambda: self.run(grid, block, given), *touched, after=after)
 
     def run(self, grid, block, arguments):
         together = "syncthreads" in self.function.__code__.co_names
@@ -131,7 +133,7 @@ def as_cuda_array(x, sync=True):
     """It keeps x, and waits for the stream that x names, if x names one."""
     interface = x.__cuda_array_interface__
     if sync and interface.get("stream"):
-        _stream(interface["stream"]).synchronize()
+        stream_at(interface["stream"]).synchronize()
     array = from_interface(interface)
     array.memory = x
     return array
@@ -141,13 +143,13 @@ class Driver:
     """The copies between addresses."""
 
     def cuMemcpyHtoDAsync(self, to, host, size, stream):
-        device.upload(_stream(stream), device.at(to)[:size], device.at(host)[:size])
+        device.upload(stream_at(stream), device.at(to)[:size], device.at(host)[:size])
 
     def cuMemcpyDtoHAsync(self, host, source, size, stream):
-        device.download(_stream(stream), device.at(host)[:size], device.at(source)[:size])
+        device.download(stream_at(stream), device.at(host)[:size], device.at(source)[:size])
 
 
-def _stream(handle):
+def stream_at(handle):
     return legacy if handle == 1 else next(each for each in device.streams if id(each) == handle)
 
 
@@ -177,7 +179,7 @@ def install():
         PinnedMemory=PinnedMemory,
         from_cuda_array_interface=from_interface,
         as_cuda_array=as_cuda_array,
-        external_stream=_stream,
+        external_stream=stream_at,
         get_current_device=lambda: gpu,
         gpus=[contextlib.nullcontext(gpu)],
         current_context=lambda: SimpleNamespace(deallocations=SimpleNamespace(clear=device.synchronize)),

@@ -7,25 +7,26 @@ from types import ModuleType, SimpleNamespace
 
 import fake_numba
 import numpy as np
-from device import Graph, launch, legacy
+from device import Graph, current_stream, launch, legacy
 
 
 class Kernel(fake_numba.Kernel):
     compiled = False
 
-    def __getitem__(self, configuration):
-        queued = super().__getitem__(configuration)
-        grid, block, *rest = configuration
-        if not (rest and rest[0].recording):
+    def start(self, grid, block, stream, *arguments):
+        for array in filter(fake_numba.is_foreign, arguments):
+            # Before anything is launched, the host waits for the stream that the array names.
+            fake_numba.as_cuda_array(array)
+            stream = current_stream() if stream is None else stream
+        if isinstance(stream, int):
+            stream = fake_numba.stream_at(stream or 1)  # 0 is the default one
+        if not (stream and stream.recording):
             self.compiled = True
-            return queued
+            super().start(grid, block, stream, *arguments)
+            return
         assert self.compiled, "a graph would have to load the kernel"
-
-        def record(*arrays):
-            run = partial(self.recorded, block, [x.size for x in arrays])
-            launch(rest[0], run, grid, [(x.device_ctypes_pointer.value, True) for x in arrays])
-
-        return record
+        run = partial(self.recorded, block, [x.size for x in arguments])
+        launch(stream, run, grid, [(x.device_ctypes_pointer.value, True) for x in arguments])
 
     def recorded(self, block, sizes, grid, *memory):
         self.run(grid, block, [each[: 4 * n].view(np.float32) for each, n in zip(memory, sizes, strict=True)])
