@@ -68,8 +68,7 @@ class Program:
             own = set(names_in(self.main, ast.Store))
             for _ in self.until_nothing_changes():
                 self.main = self.unfold(self.main)
-                tidy = tidied(self.leaving_out().statements(self.main), self.read, own)
-                self.main = [each for each in tidy if not isinstance(each, ast.Pass)]  # of a function that only checks
+                self.main = tidied(self.leaving_out().statements(self.main), self.read, own)
             self.shake()
 
     def until_nothing_changes(self) -> Iterator[None]:
