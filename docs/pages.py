@@ -14,7 +14,7 @@ from pathlib import Path
 import choices
 import choosing as advising  # benchmarks/choosing.py, and limits.py: conf.py puts their folder on the path
 import limits
-import nbformat
+import notebooks
 import stored
 from figures import recipe_place
 from rich.console import Console
@@ -214,7 +214,7 @@ def recipe_part(recipe):
         for label, lines in tabs.items():
             forms += [f":::{{tab-item}} {label}", f":sync: {label}", "", *lines, ":::", ""]
         forms.append("::::")
-    put(f"recipes/{recipe.workload}/{name}.ipynb", notebook(recipe, name, script))
+    put(f"recipes/{recipe.workload}/{name}.ipynb", notebooks.notebook(recipe, name, script))
     facts = [f"Runs on: {recipe.runs_on}.", f"Install: `{recipe.install}`."]
     facts += [f"Needs `{recipe.needs}`."] * bool(recipe.needs) + [f"Arithmetic: {recipe.math}."] * bool(recipe.math)
     lines = [
@@ -249,20 +249,6 @@ def recipe_part(recipe):
 
 def shown(file):
     return [f"```{{literalinclude}} {file}", ":language: python", "```"]
-
-
-def notebook(recipe, name, script):
-    """The script as a notebook: what it installs, its functions, and its run."""
-    made, _, run = script.partition('\nif __name__ == "__main__":\n')
-    cells = [nbformat.v4.new_markdown_cell(recipe.summary), nbformat.v4.new_code_cell(f"%{recipe.install}")]
-    if "import multiprocessing" in script:  # its processes could not import a notebook's functions
-        cells += [f"%%writefile {name}.py\n{script.rstrip()}", f"!python {name}.py"]
-    else:
-        cells += [made.rstrip(), f'if __name__ == "__main__":\n{run.rstrip()}']
-    cells[2:] = map(nbformat.v4.new_code_cell, cells[2:])
-    for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"  # otherwise nbformat makes a random one
-    return nbformat.writes(nbformat.v4.new_notebook(cells=cells)) + "\n"
 
 
 def neighbour_of(recipe):

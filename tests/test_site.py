@@ -21,9 +21,10 @@ import pytest
 from cloning import require_clone
 from conftest import HANG, MADE_UP, git, in_browser, invoked
 
-from gpu_cookbook import catalogue, short, show
+from gpu_cookbook import catalogue, machine, short, show
 from gpu_cookbook.render.format import digits
 from gpu_cookbook.results import Metric
+from gpu_cookbook.run import runner
 from gpu_cookbook.store import asv_files as store
 
 pytestmark = pytest.mark.slow  # all of it needs the site, which takes most of a minute to build
@@ -149,11 +150,35 @@ def test_every_recipe_is_there_as_a_script_and_as_a_notebook(site):
         (script,) = site.glob(f"_downloads/*/{name}.py")
         (notebook,) = site.glob(f"_downloads/*/{name}.ipynb")
         assert script.read_text(encoding="utf-8") == show.script(recipe)
-        cells = nbformat.read(notebook, as_version=4).cells
-        nbformat.validate(nbformat.read(notebook, as_version=4))
-        assert cells[0].source == recipe.summary and cells[1].source == f"%{recipe.install}"
-        code = "\n\n\n".join(re.sub(r"^(%%|!).*\n?", "", cell.source) for cell in cells[2:])
+        read = nbformat.read(notebook, as_version=4)
+        nbformat.validate(read)
+        assert read.metadata.kernelspec.name == "python3"
+        about, install, steps, *cells = read.cells
+        assert recipe.summary in about.source and install.source.startswith(f"%{recipe.install}")
+        functions = re.findall(r"^- `(\w+)`", steps.source, re.MULTILINE)
+        assert recipe.workload in functions and set(functions) <= set(recipe.functions)
+        cells = [cell.source for cell in cells if cell.cell_type == "code"]
+        code = "\n\n\n".join(re.sub(r"^(%%|!).*\n?", "", cell) for cell in cells[:2])
         assert code.split() == show.script(recipe).split()
+        compile("\n".join(cells[2:]), name, "exec")
+
+
+@pytest.mark.parametrize("technique", ["numpy", "torch_cpu", "pyopencl"])
+@pytest.mark.parametrize("workload", ["multiply", "increment", "matmul", "norm", "subset_mean"])
+def test_a_notebook_runs_to_its_chart(site, tmp_path, workload, technique):
+    """As Jupyter runs it, but for the installing, and with smaller sizes."""
+    if obstacle := machine.obstacle(catalogue.find(workload, technique)):
+        pytest.skip(obstacle)
+    (path,) = site.glob(f"_downloads/*/{workload}_{technique}.ipynb")
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][1:]
+    code = "\n\n".join(cells).replace("plt.show()", "plt.savefig('chart.png')")
+    code = re.sub(r"^sizes = .*", "sizes = [16, 32]", code, flags=re.MULTILINE)
+    (tmp_path / "cells.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-P", "cells.py"]
+    environment = runner.environment(tmp_path) | {"MPLBACKEND": "Agg"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "chart.png").stat().st_size > 5_000
 
 
 def test_no_figure_of_a_page_is_typed():
