@@ -1,6 +1,6 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {reached}, {launch}, {balance}, {bus}, {hidden}, {machine}; and {recipe}, a link to a recipe
-with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and
+{spread}, {best}, {moved}, {reached}, {launch}, {hasty}, {balance}, {bus}, {hidden}, {machine}; and {recipe}, a link to
+a recipe with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and
 stored.launch."""
 
 import stored
@@ -163,6 +163,20 @@ class Launch(Moved):
     read, place = staticmethod(stored.launch), ("launches", "")
 
 
+class Hasty(Figure):
+    """How many times as long as a launch the device computes: what a clock that does not wait leaves out."""
+
+    def figure(self, words, launched):
+        (found, metric), launch = stored.named(f"{words} device"), stored.launch(launched.strip())
+        if launch is None:
+            return [nodes.Text("(not measured yet)")]
+        if launch.origin.machine != found.origin.machine:
+            raise stored.NotStored(f"launches of {found.origin.machine} were not measured")
+        noise = NOISE * launch.text.startswith(NOISE)
+        text = f"{noise}{doubts(found, metric)}{digits(found.value(metric) / launch.value)} ×"
+        return self.linked(text, found, launch)
+
+
 class Balance(Figure):
     """How many operations a stored result does while one byte goes over the bus to the GPU."""
 
@@ -235,7 +249,7 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Balance, Bus, Hidden, Machine, Recipe)
+ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Hasty, Balance, Bus, Hidden, Machine, Recipe)
 
 
 def setup(app):

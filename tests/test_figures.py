@@ -96,6 +96,19 @@ def test_what_a_product_hides_is_what_its_call_takes_less_than_copies_and_work(s
     assert said("Hidden", "torch_transfer_tuned", mine) == "(not measured yet)"
 
 
+def test_what_a_clock_that_does_not_wait_leaves_out_is_of_one_machine(said, monkeypatch):
+    import stored
+
+    words, mine = f"multiply cupy {LARGE} / cupy 4 issued", pinned("cupy", "multiply", LARGE, device=1e-3)
+    for launched, expected in ((run("own", 1, cupy_4_issued=5e-6), "200 ×"), (OWN, "(not measured yet)")):
+        monkeypatch.setattr(stored, "launched", lambda launched=launched: {MACHINE: {"cupy": launched}})
+        assert said("Hasty", words, mine) == expected
+    elsewhere = run("own", 1, "another", cupy_4_issued=5e-6)
+    monkeypatch.setattr(stored, "launched", lambda: {"another": {"cupy": elsewhere}})
+    with pytest.raises(Exception, match=f"launches of {MACHINE} were not measured"):
+        said("Hasty", words, mine)
+
+
 def test_a_range_is_that_of_all_runs_of_the_machine(said):
     assert said("Moved", "limit_up range", runs=[NEWER, OWN, ELSEWHERE]) == "20.0 ms to 40.0 ms in 2 runs"
 

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
+from blocks import PAGES
 from cloning import require_clone
 from conftest import HANG, MADE_UP, git, in_browser, invoked
 
@@ -183,7 +184,7 @@ def test_a_notebook_runs_to_its_chart(site, tmp_path, workload, technique):
 
 def test_no_figure_of_a_page_is_typed():
     """Times and ratios of the pages come from roles; those of scale-out are of runs that are told there."""
-    names = ("index.md", "concepts.md", "which.md", "scaling.md", "compare.md", "transfers.md", "launches.md")
+    names = ("index.md", "concepts.md", "which.md", "scaling.md", "compare.md", "transfers.md", "launches.md", *PAGES)
     for path in (DOCS / name for name in names):
         text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         assert not re.findall(r"\d\s?(?:ms|µs|s|×(?! \d)|GB/s)(?=[\s.,:;)]|$)", text), path.name

@@ -1,0 +1,71 @@
+"""The Python blocks of the pages on profiling, memory and debugging do what the pages say; see blocks.py."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from blocks import DOCS, ENDS_HERE, NEEDS_GPU, PAGES, Section, sections
+
+SECTIONS = [section for page in PAGES for section in sections(page)]
+NAMES = [f"{section.page.removesuffix('.md')}: {section.title}" for section in SECTIONS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param(section, id=name, marks=[pytest.mark.skip(reason=section.obstacle)] if section.obstacle else [])
+        for section, name in zip(SECTIONS, NAMES, strict=True)
+    ],
+)
+def test_a_section_does_what_its_page_says(section):
+    fault, printed = section.run()
+    assert not fault, f"{fault}\n{printed}"
+
+
+def test_every_block_of_python_is_run():
+    for page in PAGES:
+        blocks = re.findall(r"^`{3,}\s*\{?python.*$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(blocks) == sum(len(section.blocks) for section in sections(page)) > 3
+    assert len(set(NAMES)) == len(NAMES)
+
+
+def test_what_needs_a_gpu_is_python_without_undefined_names(tmp_path):
+    """So that a block which is not run here is not nonsense either."""
+    for number, section in enumerate(SECTIONS):
+        (tmp_path / f"section_{number}.py").write_text(section.script, encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "E9,F", tmp_path]
+    done = subprocess.run(ruff, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_cuda_c_compiles():
+    from cuda.core import Program, ProgramOptions
+
+    kernels = [text for each in SECTIONS for text in re.findall(r'r"""(.*?)"""', each.script, re.DOTALL)]
+    kernels = [text for text in kernels if "__global__" in text]
+    assert kernels
+    for text in kernels:
+        assert Program(text, "c++", ProgramOptions(arch="sm_90")).compile("cubin").code[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    ("code", "shown", "fault"),
+    [
+        ("print(1)\n", "1\n", None),
+        ("print(12, 3)\n", "12 …\n", None),
+        ("print(1)\n", "2\n", "this was not printed:\n2\n"),
+        ("print(11)\n", "1\n", "this was not printed:\n1\n"),
+        ("import sys\nsys.exit(1)\n", "", "exit status 1"),
+        (f"import sys\nsys.exit(1)  # {ENDS_HERE}\n", "", None),
+        (f"print(1)  # {ENDS_HERE}\n", "1\n", "exit status 0"),
+    ],
+)
+def test_what_is_wrong_is_found(code, shown, fault):
+    assert Section("page.md", "title", (code,), (shown,)).run()[0] == fault
+
+
+def test_a_block_that_lacks_something_says_what():
+    assert Section("page.md", "title", ("import no_such_package\n",), ()).obstacle == "no_such_package not installed"
+    assert any(block.startswith(NEEDS_GPU) for section in SECTIONS for block in section.blocks)
