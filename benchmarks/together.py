@@ -28,7 +28,7 @@ from gpu_cookbook.run.check import reason
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store import together as store
 from gpu_cookbook.store.commits import StoreError
-from gpu_cookbook.together import LIBRARIES, Handover
+from gpu_cookbook.together import LIBRARIES, Handover, by_pair
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / store.SCRIPTS
@@ -109,9 +109,7 @@ def main(
     handovers = measured([*itertools.product(here, here)], missing)
     pool = pooled()
     out = console()
-    pairs = {(each.producer, each.consumer): [] for each in handovers}
-    for each in handovers:
-        pairs[each.producer, each.consumer].append(each)
+    pairs = by_pair(handovers)
     out.print(text.terminal([*shown.tables(pairs), *shown.faults(pairs)], out.width))
     for name, why in missing.items():
         print(f"{LIBRARIES[name]} took no part: {why}")

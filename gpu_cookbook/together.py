@@ -1,5 +1,6 @@
 """What one library hands to another: docs/together has a script for each library, with its ways out and in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 LIBRARIES = {  # the scripts' names, in the order of the tables
@@ -36,3 +37,11 @@ class Handover:
     right: bool = False
     seen: bool | None = None
     waits: str | None = None
+
+
+def by_pair(handovers: Iterable[Handover]) -> dict[tuple[str, str], list[Handover]]:
+    """{(producer, consumer): its handovers}."""
+    found: dict[tuple[str, str], list[Handover]] = {}
+    for each in handovers:
+        found.setdefault((each.producer, each.consumer), []).append(each)
+    return found

@@ -84,7 +84,8 @@ def from_cuda_array_interface(x):
 
 def add_one(x, out=None):
     out = empty(x.shape) if out is None else out
-    launch(stream, LaunchConfig(grid=(x.size + 255) // 256, block=256), kernel, x.ptr, out.ptr, np.int64(x.size))
+    config = LaunchConfig(grid=(x.size + 255) // 256, block=256)
+    launch(stream, config, kernel, x.ptr, out.ptr, np.int64(x.size))
     return out
 
 

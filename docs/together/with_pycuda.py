@@ -35,9 +35,11 @@ def hand_out(x):
 
 def from_cuda_array_interface(x):
     about = x.__cuda_array_interface__
-    assert about.get("strides") in (None, (np.dtype(about["typestr"]).itemsize,)), "one dimension, without gaps"
-    # base keeps x alive. The stream that "stream" names is not waited for: see the page.
-    return gpuarray.GPUArray(about["shape"], np.dtype(about["typestr"]), base=x, gpudata=about["data"][0])
+    shape, dtype = about["shape"], np.dtype(about["typestr"])
+    if about.get("strides") not in (None, (dtype.itemsize,)):
+        raise ValueError(f"takes an array without gaps, not one of shape {shape} with strides {about['strides']}")
+    # base keeps x alive. Nobody waits for the stream that about["stream"] may name.
+    return gpuarray.GPUArray(shape, dtype, base=x, gpudata=about["data"][0])
 
 
 def add_one(x, out=None):

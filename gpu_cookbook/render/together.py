@@ -1,6 +1,6 @@
 """What one library hands to another, as benchmarks/together.py found it: who to whom, and by which way."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -69,7 +69,7 @@ def _matrix(
         rows.append(tuple(cells))
     records = [asdict(each) for those in shown.values() for each in those]
     return Table(
-        title, ["from", *(LIBRARIES[name] for name in consumers)], "l" * (len(consumers) + 1), rows, [], records
+        title, ["from", *(LIBRARIES[name] for name in consumers)], "l" + "r" * len(consumers), rows, [], records
     )
 
 
@@ -82,7 +82,8 @@ def faults(pairs: Pairs) -> list[Table]:
                 why = each.reason or (
                     "what one writes, the other does not see" if each.right else "other numbers arrive"
                 )
-                found.setdefault((LIBRARIES[consumer], NAMES[each.way], why), []).append(LIBRARIES[producer])
+                key = (LIBRARIES.get(consumer, consumer), NAMES[each.way], why)
+                found.setdefault(key, []).append(LIBRARIES.get(producer, producer))
     rows = [
         tuple(map(Entry, (", ".join(producers), consumer, way, why)))
         for (consumer, way, why), producers in found.items()
@@ -107,7 +108,9 @@ def stored(found: Merged) -> list[Table]:
     )
     device = found.runs[-1].device
     first, *others = [*tables(pairs, stale), *faults(pairs)]
-    notes = [Entry(f"{STALE} A script has changed since.", "note")] * bool(stale)
+    absent = [label for name, label in LIBRARIES.items() if not any(name in pair for pair in pairs)]
+    notes = [Entry(f"Not run on it: {', '.join(absent)}.", "note")] * bool(absent)
+    notes += [Entry(f"{STALE} A script has changed since.", "note")] * bool(stale)
     titled = Table(
         f"{first.title}: {device}", first.head, first.align, first.rows, [*notes, *origins(found)], first.records
     )
@@ -120,9 +123,3 @@ def origins(found: Merged) -> list[Entry]:
         "; ".join([str(run.origin), *[f"driver {run.driver}"] * bool(run.driver), run.versions]) for run in found.runs
     )
     return [Entry(each, "note") for each in dict.fromkeys(words)]
-
-
-def never_run(found: Iterable[Merged]) -> list[str]:
-    """The libraries of which no stored run has a handover."""
-    seen = {name for each in found for pair in each.handovers for name in pair}
-    return [label for name, label in LIBRARIES.items() if name not in seen]

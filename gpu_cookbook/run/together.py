@@ -104,19 +104,20 @@ class Library:
         return x, None
 
 
-_streams: dict[str, Any] = {}  # made once
+_made: dict[str, Any] = {}  # once: PyTorch's stream, the kernel, and JAX's products
 
 
 def _of_torch(torch: ModuleType) -> Any:
-    return _streams.setdefault("torch", torch.cuda.Stream())
+    return _made.setdefault("torch", torch.cuda.Stream())
 
 
 def spin(stream: Any) -> None:
-    from gpu_cookbook.run.cuda_core import LaunchConfig, Program, launch
+    from gpu_cookbook.run.cuda_core import Device, LaunchConfig, Program, launch
 
-    if "spin" not in _streams:
-        _streams["spin"] = Program(SPIN, "c++").compile("cubin").get_kernel("spin")
-    launch(stream, LaunchConfig(grid=1, block=1), _streams["spin"], np.int64(1e9 * BUSY))
+    if "spin" not in _made:
+        Device().set_current()
+        _made["spin"] = Program(SPIN, "c++").compile("cubin").get_kernel("spin")
+    launch(stream, LaunchConfig(grid=1, block=1), _made["spin"], np.int64(1e9 * BUSY))
 
 
 def slowly(x: Any) -> Any:
@@ -124,7 +125,7 @@ def slowly(x: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
-    if "jax" not in _streams:
+    if "jax" not in _made:
 
         @jax.jit
         def products(m: Any) -> Any:  # of ones, which they stay
@@ -136,9 +137,9 @@ def slowly(x: Any) -> Any:
         start = time.perf_counter()
         jax.block_until_ready(products(ones))
         took = time.perf_counter() - start
-        _streams["jax"] = products, ones, int(BUSY / took) + 1, jax.jit(lambda x, m: x + m[0, 0])
-        jax.block_until_ready(_streams["jax"][-1](x, ones))  # which compiles it
-    products, m, count, add = _streams["jax"]
+        _made["jax"] = products, ones, int(BUSY / took) + 1, jax.jit(lambda x, m: x + m[0, 0])
+        jax.block_until_ready(_made["jax"][-1](x, ones))  # which compiles it
+    products, m, count, add = _made["jax"]
     for _ in range(count):
         m = products(m)
     return add(x, m)
@@ -146,8 +147,11 @@ def slowly(x: Any) -> Any:
 
 def ways(producer: Library, consumer: Library) -> Iterator[str]:
     """Those that the one has out and the other one has in."""
-    hand_out = getattr(producer.module, "hand_out", None)
-    handed = hand_out(producer.module.from_host(np.zeros(SIZE, np.float32))) if hand_out else None
+    handed = None
+    with contextlib.suppress(
+        Exception
+    ):  # a framework may raise anything: then it does so again, on the way by the host
+        handed = producer.module.hand_out(producer.module.from_host(np.zeros(SIZE, np.float32)))
     for way in WAYS:
         if hasattr(consumer.module, f"from_{way}") and (way == HOST or hasattr(handed, ATTRIBUTES[way])):
             yield way
@@ -225,7 +229,9 @@ def require_health() -> None:
     if machine.gpus():
         from gpu_cookbook.run.cuda_core import Device
 
-        Device().sync()
+        device = Device()
+        device.set_current()
+        device.sync()
 
 
 def pooled(path: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ NUMPY_IMPORT = time.perf_counter() - start
 import contextlib
 import ctypes
 import fcntl
+import gc
 import inspect
 import json
 import os
@@ -291,6 +292,7 @@ def launch(job: Mapping[str, Any], say: Say) -> None:
 
 def hand_over(job: Mapping[str, Any], say: Say) -> None:
     """Hands arrays from library to library, with the scripts of docs/together."""
+    gc.disable()  # memory that is freed just then may make everything wait
     libraries = {}
     for path in map(Path, job["paths"]):
         script = catalogue.read(path)

@@ -1,14 +1,14 @@
 """Lines of ``python benchmarks/together.py --save``: one line of together.jsonl in benchmarks/results per run and
 environment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gpu_cookbook.results import Origin
 from gpu_cookbook.store import commits, door
-from gpu_cookbook.together import Handover
+from gpu_cookbook.together import Handover, by_pair
 
 FILE, KIND = "together.jsonl", "together"
 SCRIPTS = "docs/together"
@@ -65,24 +65,15 @@ def _kept(line: Mapping[str, Any], changed: frozenset[str]) -> Kept:
     return Kept(origin, line["device"], line["driver"], line["versions"], found, line["missing"], line["pool"], scripts)
 
 
-def merged(runs: Iterable[Kept]) -> dict[str, Merged]:
-    """{machine: the newest of each pair}: what excludes each other is installed in different environments, and each of
-    them has lines of its own. What was run on another device than the machine's newest line is left out."""
-    found: dict[str, list[Kept]] = {}
-    for run in runs:
-        found.setdefault(run.origin.machine, []).append(run)
-    return {name: _merged(mine) for name, mine in found.items()}
-
-
-def _merged(runs: list[Kept]) -> Merged:
+def merged(runs: Sequence[Kept]) -> Merged:
+    """The newest handovers of each pair: what excludes each other is installed in different environments, and each of
+    them has lines of its own. ``runs``: those of one machine, the newest last. What was run on another device than the
+    newest is left out."""
     handovers: dict[tuple[str, str], tuple[Kept, tuple[Handover, ...]]] = {}
     pool: dict[str, tuple[Kept, str]] = {}
     for run in runs:
         if run.device == runs[-1].device:
-            pairs: dict[tuple[str, str], list[Handover]] = {}
-            for each in run.handovers:
-                pairs.setdefault((each.producer, each.consumer), []).append(each)
-            handovers |= {pair: (run, tuple(those)) for pair, those in pairs.items()}
+            handovers |= {pair: (run, tuple(those)) for pair, those in by_pair(run.handovers).items()}
             pool |= {name: (run, why) for name, why in run.pool.items()}
     used = {id(run) for run, _ in (*handovers.values(), *pool.values())}
     return Merged(tuple(run for run in runs if id(run) in used), handovers, pool)
