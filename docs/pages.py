@@ -32,6 +32,7 @@ from gpu_cookbook.render import (
     speedups,
     tables,
     timelines,
+    together,
 )
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
@@ -107,6 +108,7 @@ def write():
     put("generated/choices.html", shown)
     write_transfers()
     write_launches()
+    write_together()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
     for folder in ("recipes", "machines", "history", "generated"):
         for path in (HERE / folder).rglob("*.*"):
@@ -367,6 +369,16 @@ def write_launches():
     drawn = {name: launches.launches(ways) for name, ways in stored.launched().items()}
     shown = {name: charts_html([chart], "") for name, chart in drawn.items() if chart}
     put("generated/launches.md", by_machine(shown, "launches.py"))
+
+
+def write_together():
+    """What docs/together.md includes: the tables of each machine, and what allocates from one pool there."""
+    found = stored.handed_over()
+    shown = {name: "".join(table_html(each, "") for each in together.stored(those)) for name, those in found.items()}
+    put("generated/together.md", by_machine(shown, "together.py"))
+    pools = {name: together.pool(those) for name, those in found.items()}
+    there = {name: table_html(table, "") for name, table in pools.items() if table}
+    put("generated/together-pool.md", by_machine(there, "together.py"))
 
 
 def by_machine(parts: dict[str, str], script: str = "transfers.py") -> str:

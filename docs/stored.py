@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TypeVar
 
 from readme import GPU_MACHINE
 from sphinx.errors import SphinxError
@@ -15,9 +16,10 @@ from gpu_cookbook.render import launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE, digits, seconds
 from gpu_cookbook.results import COUNTS, Crossing, Metric, Result, Size
 from gpu_cookbook.scaling import Row
-from gpu_cookbook.store import asv_files, commits, transfers
+from gpu_cookbook.store import asv_files, commits, together, transfers
 from gpu_cookbook.store import scaling as kept
 
+Run = TypeVar("Run", transfers.Kept, together.Kept)
 GPUS_MACHINE = "nvidia-h200-x4"
 METRICS = {  # as a page names them
     "resident": Metric.RESIDENT,
@@ -233,9 +235,17 @@ def launched() -> dict[str, dict[str, transfers.Kept]]:
     return {name: transfers.by_way(runs) for name, runs in _by_machine(found).items()}
 
 
-def _by_machine(runs: Iterable[transfers.Kept]) -> dict[str, list[transfers.Kept]]:
+@cache
+def handed_over() -> dict[str, together.Merged]:
+    """{machine: what the newest runs of benchmarks/together.py found}."""
+    found, complaints = together.every(store().folder)
+    complain(complaints)
+    return {name: together.merged(runs) for name, runs in _by_machine(found).items()}
+
+
+def _by_machine(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """{machine: its runs}, GPU_MACHINE first."""
-    found: dict[str, list[transfers.Kept]] = {}
+    found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.origin.machine, []).append(run)
     return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))

@@ -23,6 +23,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Probe, Result, Size, Status, Timing
 from gpu_cookbook.run import family, rules
 from gpu_cookbook.scaling import Answer, Cost, Started
+from gpu_cookbook.together import Handover
 
 START_LIMIT = 300  # seconds to import, start engines and compile before the first result
 END_LIMIT = 60  # seconds from the last result to the end of the process: Ray needs time to stop its own processes
@@ -44,6 +45,10 @@ MESSAGES: dict[str, Any] = {
     "imported": str,
     "behind": dict[str, tuple[int, int]],
     "launch": tuple[int, str, Timing | str],  # arguments, what was timed, and the time or why there is none
+    "missing": tuple[str, str],  # a library, and why it cannot be imported
+    "begins": tuple[str, str, str],
+    "pair": tuple[str, str],
+    "handover": Handover,
     "ending": str,
     "done": bool,
 }

@@ -2,12 +2,15 @@
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; scale with
 ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
-``address``; or launch with ``path`` and ``zeros``.
+``address``; launch with ``path`` and ``zeros``; or together with ``paths`` of scripts, ``pairs`` of their names, and
+what is ``known``: a producer, a consumer and a way each.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
 {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
-join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} for each time; {"ending": reason} if
-something other than a result failed; {"done": true} at the end.
+join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} for each time; for together {"missing":
+[name, reason]} for each library that cannot be imported, {"begins": [names and way]} before and {"handover": {…}} after
+each way, and {"pair": [names]} after the last one of two; {"ending": reason} if something other than a result failed;
+{"done": true} at the end.
 """
 
 import time
@@ -20,6 +23,7 @@ NUMPY_IMPORT = time.perf_counter() - start
 import contextlib
 import ctypes
 import fcntl
+import gc
 import inspect
 import json
 import os
@@ -36,7 +40,7 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import distribution, engines, launches, load, manners, measure, memory
+from gpu_cookbook.run import distribution, engines, launches, load, manners, measure, memory, together
 from gpu_cookbook.run.check import (
     Expected,
     check_call,
@@ -286,6 +290,29 @@ def launch(job: Mapping[str, Any], say: Say) -> None:
         say(launch=(count, what, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
 
 
+def hand_over(job: Mapping[str, Any], say: Say) -> None:
+    """Hands arrays from library to library, with the scripts of docs/together."""
+    gc.disable()  # memory that is freed just then may make everything wait
+    libraries = {}
+    for path in map(Path, job["paths"]):
+        script = catalogue.read(path)
+        try:
+            libraries[script.technique] = together.Library(script.technique, Loader(script).execute())
+        except Exception as error:  # a framework may raise anything
+            say(missing=(script.technique, reason(error)))
+    known = {tuple(each) for each in job["known"]}
+    for producer, consumer in job["pairs"]:
+        if {producer, consumer} <= libraries.keys():
+            for way in together.ways(libraries[producer], libraries[consumer]):
+                if (producer, consumer, way) not in known:
+                    say(begins=(producer, consumer, way))
+                    handover = together.handed_over(libraries[producer], libraries[consumer], way)
+                    say(handover=asdict(handover))
+                    if handover.reason:
+                        together.require_health()
+        say(pair=(producer, consumer))
+
+
 def by_value(*modules: ModuleType) -> None:
     """Makes pickle send the functions and classes of these modules as code, as it does for those of a script, so that
     the workers do not need this package."""
@@ -316,6 +343,8 @@ def main() -> None:
                 check(job, say)
             elif job["action"] == "launch":
                 launch(job, say)
+            elif job["action"] == "together":
+                hand_over(job, say)
             else:
                 compare(job, say)
         except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device

@@ -23,7 +23,13 @@ HOSTED = re.compile(
     r"(?P<path>[\w./~-]+?)(?:\.git)?/?"
 )
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
-MEASURED = ("recipes", "kernels", "docs/transfers", "docs/launches")  # whose results are stale once it has changed
+MEASURED = (
+    "recipes",
+    "kernels",
+    "docs/transfers",
+    "docs/launches",
+    "docs/together",
+)  # whose results are stale once it has changed
 
 
 class StoreError(OSError):
@@ -55,10 +61,9 @@ def web_address(root: Path) -> str | None:
 
 @cache
 def changed_since(root: Path, commit: str, until: str | None = None) -> frozenset[str]:
-    """The files of recipes/, kernels/, docs/transfers and docs/launches whose code is not what it was at that commit:
-    in the clone, or at the commit ``until``. Comments and docstrings are not code: a recipe's docstring may quote a
-    measured time without making it stale. Nor are the sizes at which recipes are only checked, nor how exact their
-    results must be.
+    """The files of MEASURED whose code is not what it was at that commit: in the clone, or at the commit ``until``.
+    Comments and docstrings are not code: a recipe's docstring may quote a measured time without making it stale. Nor
+    are the sizes at which recipes are only checked, nor how exact their results must be.
 
     StoreError if there is no such commit."""
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):

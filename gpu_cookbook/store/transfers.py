@@ -116,6 +116,11 @@ def commit_here(save: str, root: Path, code: Sequence[str]) -> str:
 
 def line(save: str, commit: str, packages: Sequence[str], elements: int, steps: Iterable[Step]) -> dict[str, Any]:
     """What this machine has measured, as plain data. ``elements``: of each array."""
+    return beginning(save, commit, packages) | {"elements": elements, "steps": [record(step) for step in steps]}
+
+
+def beginning(save: str, commit: str, packages: Sequence[str]) -> dict[str, Any]:
+    """How a line begins: where, when and with what something was run."""
     nvidia = machine.nvidia()
     on_gpu = nvidia if nvidia and nvidia.gpus else None
     return {
@@ -126,8 +131,6 @@ def line(save: str, commit: str, packages: Sequence[str], elements: int, steps: 
         "versions": machine.versions(tuple(packages)),
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit,
-        "elements": elements,
-        "steps": [record(step) for step in steps],
     }
 
 

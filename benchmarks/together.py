@@ -1,0 +1,129 @@
+"""Hands arrays from every library to every other one: ``python benchmarks/together.py``.
+
+docs/together has a script for each library, and docs/together.md says what is looked at; gpu_cookbook/run/together.py
+does so, for all pairs in one process. If that crashes, the pair is recorded, and another process goes on with the next.
+What cannot be imported, and without an NVIDIA GPU what needs one, is left out with its reason. Run it in each
+environment: GPU_COOKBOOK_ENVIRONMENT=rapids has cuDF.
+
+``--save NAME`` appends a line for a machine of that name to results/together.jsonl. The site shows the newest line of
+each pair.
+"""
+
+import itertools
+import multiprocessing
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_cookbook import catalogue, machine
+from gpu_cookbook.cli import console, fail
+from gpu_cookbook.render import text
+from gpu_cookbook.render import together as shown
+from gpu_cookbook.run import runner, together
+from gpu_cookbook.run.check import reason
+from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.store import together as store
+from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.together import LIBRARIES, Handover, by_pair
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / store.SCRIPTS
+FILE = ROOT / "benchmarks" / "results" / store.FILE
+CODE = ("benchmarks/together.py", store.SCRIPTS, "gpu_cookbook")  # what a line depends on
+LIMIT = 120  # seconds without a message: until all are imported, and of one handover, which may compile
+
+Pair = tuple[str, str]
+
+
+def script_of(name: str) -> catalogue.Recipe:
+    return catalogue.read(SCRIPTS / f"with_{name}.py")
+
+
+def obstacles() -> dict[str, str]:
+    """{library: why its script cannot run here}."""
+    found = {name: machine.obstacle(script_of(name)) for name in LIBRARIES}
+    return {name: why for name, why in found.items() if why}
+
+
+def measured(pairs: list[Pair], missing: dict[str, str]) -> list[Handover]:
+    """The handovers of all pairs. Those that cannot be imported are added to ``missing``."""
+    found: list[Handover] = []
+    left = list(pairs)
+    while left:
+        names = [name for name in LIBRARIES if any(name in pair for pair in left)]
+        known = [(each.producer, each.consumer, each.way) for each in found]
+        paths = [str(script_of(name).path) for name in names]
+        begun = ending = None
+        with runner.Process({"action": "together", "paths": paths, "pairs": left, "known": known}) as process:
+            for message in process.messages(LIMIT, LIMIT):
+                match message:
+                    case {"missing": (name, why)}:
+                        missing[name] = why
+                    case {"begins": begun}:
+                        pass
+                    case {"handover": handover}:
+                        found.append(handover)
+                        begun = None
+                    case {"pair": pair}:
+                        left.remove(pair)
+                    case {"ending": ending}:
+                        print(ending, file=sys.stderr)
+        if begun:
+            found.append(Handover(*begun, reason=ending or "ended without a word"))
+        elif left and not any(each.reason for each in found[len(known) :]):
+            break  # it cannot even begin
+    return found
+
+
+def pooled() -> dict[str, str]:
+    """{library: why it does not allocate from RMM's pool}, in a fresh process; nothing without RMM."""
+    path = SCRIPTS / f"{store.POOL}.py"
+    if machine.obstacle(catalogue.read(path)):
+        return {}
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(together.pooled, path).result(120)
+        except Exception as error:  # RMM may raise anything, or take the process with it
+            return {"rmm": reason(error)}
+
+
+def main(
+    save: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
+    ] = None,
+):
+    """Hand arrays from every library to every other one."""
+    head = ""
+    if save:
+        try:
+            head = transfers.commit_here(save, ROOT, CODE)
+        except StoreError as error:
+            fail(str(error))
+    start = time.perf_counter()
+    missing = obstacles()
+    here = [name for name in LIBRARIES if name not in missing]
+    handovers = measured([*itertools.product(here, here)], missing)
+    pool = pooled()
+    out = console()
+    pairs = by_pair(handovers)
+    out.print(text.terminal([*shown.tables(pairs), *shown.faults(pairs)], out.width))
+    for name, why in missing.items():
+        print(f"{LIBRARIES[name]} took no part: {why}")
+    for name, why in pool.items():
+        print(f"one pool, {name}: {why or 'allocates from it'}")
+    reasons = sum(bool(each.reason) for each in handovers)
+    wrong = sum(not each.reason and not each.right for each in handovers)
+    took = f"{time.perf_counter() - start:.0f} s"
+    print(f"{len(pairs)} pairs, {len(handovers)} handovers: {reasons} refused, {wrong} wrong; {took}")
+    if save:
+        packages = {package for name in here for package in script_of(name).packages}
+        line = transfers.beginning(save, head, sorted(packages)) | store.record(handovers, missing, pool)
+        journal.append(FILE, line)
+
+
+if __name__ == "__main__":
+    typer.run(main)
