@@ -46,6 +46,7 @@ KINDS = (  # a page of each kind
     "moving.html",
     "transfers.html",
     "launches.html",
+    "together.html",
     "command.html",
     "api.html",
 )
