@@ -48,6 +48,7 @@ KINDS = (  # a page of each kind
     "moving.html",
     "transfers.html",
     "launches.html",
+    "together.html",
     "command.html",
     "api.html",
 )
