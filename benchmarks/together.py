@@ -13,7 +13,6 @@ import itertools
 import multiprocessing
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -75,7 +74,7 @@ def measured(pairs: list[Pair], missing: dict[str, str]) -> list[Handover]:
         if begun:
             found.append(Handover(*begun, reason=ending or "ended without a word"))
         elif left and not any(each.reason for each in found[len(known) :]):
-            break  # it cannot even begin
+            fail("It cannot even begin, for the reason above: nothing is stored.")
     return found
 
 
@@ -84,10 +83,12 @@ def pooled() -> dict[str, str]:
     path = SCRIPTS / f"{store.POOL}.py"
     if machine.obstacle(catalogue.read(path)):
         return {}
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # which ends the process, even one that hangs
         try:
-            return pool.submit(together.pooled, path).result(120)
-        except Exception as error:  # RMM may raise anything, or take the process with it
+            return pool.apply_async(together.pooled, (path,)).get(120)
+        except multiprocessing.TimeoutError:  # RMM may also take the process with it
+            return {"rmm": "not done after 120 s"}
+        except Exception as error:  # RMM may raise anything
             return {"rmm": reason(error)}
 
 

@@ -23,13 +23,6 @@ SIZES: dict[str, Callable[[Sequence[Size]], Size]] = {
 }
 HEAD = ("workload", "take", "size", "time", "× as fast as NumPy", "tuned, if faster", "its time")
 
-NOTES = (
-    Entry(
-        "In brackets: what ties with it. A time is that of one call, with the data and its result at that place.",
-        "note",
-    ),
-)
-
 
 def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_html: Callable[[Table], str]) -> str:
     """The form, and a section for each of its states, of which site.js shows one. ``machines``: the newest results of
@@ -41,7 +34,9 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
         known = Knowledge(repeats.together(mine, [r for r in past if r.stored.machine == mine[0].stored.machine]))
         ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
-            table = Table(f"{name}, data {DATA[data]}, {size}", HEAD, "lllrrlr", [*_rows(known, data, of)], NOTES, [])
+            table = Table(
+                f"{name}, data {DATA[data]}, {size}", HEAD, "lllrrlr", [*_rows(known, data, of)], _notes(mine), []
+            )
             first = number == 0 and data == Data.HOST and size == LARGE
             state = {"have": name, "data": place, "size": size}
             marks = "".join(f' data-{key}="{html.escape(value)}"' for key, value in state.items())
@@ -52,7 +47,20 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
 def _machine(mine: Sequence[Result]) -> str:
     gpus = [each.place for each in mine if repeats.on_gpu(each)]
     processor = next((each.device for each in mine if each.device and not repeats.on_gpu(each)), "")
-    return f"an {gpus[0]}" if gpus else f"no GPU: {processor}"
+    return f"{gpus[0] if gpus else f'no GPU: {processor}'} ({mine[0].stored.machine})"
+
+
+def _notes(mine: Sequence[Result]) -> list[Entry]:
+    page = mine[0].stored.machine
+    return [
+        Entry(
+            "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈ is"
+            " an estimate from other sizes, ~ is noisy, and † means that the code has changed since. With which numbers a"
+            " recipe computes is on its page, and when and at which commit it was measured, on the machine's",
+            "note",
+            ((page, f"machines/{page}.html"),),
+        )
+    ]
 
 
 def _select(name: str, label: str, options: Iterable[str], chosen: str = "") -> str:

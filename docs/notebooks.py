@@ -14,9 +14,8 @@ STEPS = {  # what a recipe's functions are for, in the order in which they are c
     "wait": "returns when the work is done: on a GPU, a call may return long before.",
     "download": "brings the result back as NumPy's.",
 }
-TIME = """\
-A GPU works on its own, and most calls return before their result is there: the clock stops after `wait`. A first call,
-which may compile, is not timed. Each point is the median of ten calls."""
+TIME = "A first call, which may compile, is not timed. Each point is the median of ten calls."
+WAIT = "A GPU works on its own, and most calls return before their result is there: the clock stops after `wait`. "
 PLOT = """\
 import statistics
 import time
@@ -90,14 +89,15 @@ def _metadata(recipe: Recipe) -> dict:
     python = {"display_name": "Python 3", "language": "python", "name": "python3"}
     known = {"kernelspec": python, "language_info": {"name": "python"}, "title": recipe.summary.rstrip(".")}
     # Colab gives the notebook such a machine by itself.
-    return known | ({"accelerator": "GPU", "colab": {"gpuType": "T4"}} if "GPU" in recipe.runs_on else {})
+    return known | ({"accelerator": "GPU"} if "GPU" in recipe.runs_on else {})
 
 
 def _cells(recipe: Recipe, name: str, script: str) -> Iterator[nbformat.NotebookNode]:
     text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     made, _, run = script.partition('\nif __name__ == "__main__":\n')
     alone = "import multiprocessing" in script  # its processes could not import a notebook's functions
-    timed = None if alone or "engine" in recipe.functions else TIMED.get(recipe.workload)
+    compared = not (alone or "engine" in recipe.functions or recipe.technique == "numpy")
+    timed = TIMED.get(recipe.workload) if compared else None
     head, line, notes = f"# {recipe.workload} in {recipe.framework}", recipe.summary, recipe.notes
     yield text("\n\n".join(filter(None, (head, line, notes, f"Runs on: {recipe.runs_on}."))))
     yield code(f"%{recipe.install}" + (" matplotlib" if timed and "matplotlib" not in recipe.install else ""))
@@ -112,7 +112,7 @@ def _cells(recipe: Recipe, name: str, script: str) -> Iterator[nbformat.Notebook
     yield text("## Run it\n\nIt makes its input, does the work, and compares the result with NumPy's.")
     yield code(f"!python {name}.py" if alone else f'if __name__ == "__main__":\n{run.rstrip()}')
     if timed:
-        yield text(f"## Time it\n\n{TIME}")
+        yield text(f"## Time it\n\n{WAIT if recipe.runs_on != 'CPU' else ''}{TIME}")
         yield code(_plot(recipe, timed))
 
 

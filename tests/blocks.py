@@ -55,18 +55,19 @@ class Section:
             path = Path(folder) / "script.py"
             path.write_text(self.script, encoding="utf-8")
             settings = runner.environment(folder) | {"PYTHONUNBUFFERED": "1"}
-            done = subprocess.run(
-                [sys.executable, path],
-                cwd=folder,
-                env=settings,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=LIMIT,
-            )
+            merged = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            try:
+                command = [sys.executable, path]
+                done = subprocess.run(command, cwd=folder, env=settings, timeout=LIMIT, **merged)
+            except subprocess.TimeoutExpired as error:
+                return f"not done after {LIMIT} s", (error.stdout or b"").decode(errors="replace")
         fault = None
         if (done.returncode == 0) == (ENDS_HERE in self.script):
             fault = f"exit status {done.returncode}"
+        # The last line of the script that a traceback names. Warp ends the process without one.
+        ended = re.findall(r'^  File "[^"]*/script\.py", line (\d+)', done.stdout, re.MULTILINE)
+        if ended and ENDS_HERE not in self.script.splitlines()[int(ended[-1]) - 1]:
+            fault = fault or f"it ended in line {ended[-1]}"
         for text in self.shown:
             if not re.search(f"^{re.escape(text).replace('…', '.*')}", done.stdout, re.MULTILINE):
                 fault = fault or f"this was not printed:\n{text}"

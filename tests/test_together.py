@@ -274,8 +274,10 @@ def test_a_library_that_cannot_be_imported_is_named(scripts):
 
 def test_a_process_that_cannot_begin_ends_the_run(scripts, capfd):
     change(scripts / "with_numpy.py", "import numpy as np\n", "import os\n\nos._exit(3)\n")
-    assert benchmark.measured([("numpy", "numpy"), ("numpy", "numpy")], {}) == []
-    assert "ended with exit code 3" in capfd.readouterr().err
+    with pytest.raises(typer.Exit):
+        benchmark.measured([("numpy", "numpy"), ("numpy", "numpy")], {})
+    told = capfd.readouterr().err
+    assert "ended with exit code 3" in told and "nothing is stored" in told
 
 
 POOLED = """

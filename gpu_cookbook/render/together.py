@@ -20,11 +20,16 @@ def works(each: Handover) -> bool:
 
 
 def shortest(found: Sequence[Handover]) -> Entry:
-    """The first way on which nothing is copied; otherwise the first that is right."""
-    good = sorted((each for each in found if works(each)), key=lambda each: (not each.shared, WAYS.index(each.way)))
+    """The first way on which nothing is copied, before any on which nobody waits; otherwise the first that is right."""
+
+    def order(each: Handover) -> tuple[bool, bool, int]:
+        return not each.shared, each.waits == NOBODY, WAYS.index(each.way)
+
+    good = sorted(filter(works, found), key=order)
     if not good:
         return Entry(WRONG if found else UNKNOWN, "bad" if found else "")
-    return Entry(NAMES[good[0].way] if good[0].shared else NAMES[HOST])
+    first = good[0]
+    return Entry(NAMES[first.way] if first.shared else NAMES[HOST], "bad" if first.waits == NOBODY else "")
 
 
 def outcome(way: str, found: Sequence[Handover]) -> Entry:

@@ -148,9 +148,8 @@ def slowly(x: Any) -> Any:
 def ways(producer: Library, consumer: Library) -> Iterator[str]:
     """Those that the one has out and the other one has in."""
     handed = None
-    with contextlib.suppress(
-        Exception
-    ):  # a framework may raise anything: then it does so again, on the way by the host
+    # A framework may raise anything: then it does so again, on the way by the host.
+    with contextlib.suppress(Exception):
         handed = producer.module.hand_out(producer.module.from_host(np.zeros(SIZE, np.float32)))
     for way in WAYS:
         if hasattr(consumer.module, f"from_{way}") and (way == HOST or hasattr(handed, ATTRIBUTES[way])):

@@ -64,7 +64,6 @@ def prepared(a):
         return lambda: a
     flat = cuda.as_cuda_array(a.reshape(-1), sync=False)  # else the host would wait for the stream
     blocks = (a.size + THREADS - 1) // THREADS
-    blocks = (a.size + THREADS - 1) // THREADS
 
     def replay():
         # This array is not CuPy's: without its stream, the kernel would be launched in the default one.

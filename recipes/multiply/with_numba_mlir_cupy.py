@@ -70,7 +70,6 @@ def prepared(a, b, out=None):
     # Without sync=False, the host would wait for the stream. Each of these keeps the memory of its array.
     flat = [cuda.as_cuda_array(x.reshape(-1), sync=False) for x in (a, b, out)]
     blocks = (a.size + THREADS - 1) // THREADS
-    blocks = (a.size + THREADS - 1) // THREADS
 
     def replay():
         # None of these arrays is CuPy's: without its stream, the kernel would be launched in the default one.
