@@ -34,9 +34,8 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
         known = Knowledge(repeats.together(mine, [r for r in past if r.stored.machine == mine[0].stored.machine]))
         ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
-            table = Table(
-                f"{name}, data {DATA[data]}, {size}", HEAD, "lllrrlr", [*_rows(known, data, of)], _notes(mine), []
-            )
+            rows, title = [*_rows(known, data, of)], f"{name}, data {DATA[data]}, {size}"
+            table = Table(title, HEAD, "lllrrlr", rows, _notes(mine), [])
             first = number == 0 and data == Data.HOST and size == LARGE
             state = {"have": name, "data": place, "size": size}
             marks = "".join(f' data-{key}="{html.escape(value)}"' for key, value in state.items())
@@ -54,9 +53,9 @@ def _notes(mine: Sequence[Result]) -> list[Entry]:
     page = mine[0].stored.machine
     return [
         Entry(
-            "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈ is"
-            " an estimate from other sizes, ~ is noisy, and † means that the code has changed since. With which numbers a"
-            " recipe computes is on its page, and when and at which commit it was measured, on the machine's",
+            "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈"
+            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. With which"
+            " numbers a recipe computes is on its page; when and at which commit it was measured, on the machine's",
             "note",
             ((page, f"machines/{page}.html"),),
         )
