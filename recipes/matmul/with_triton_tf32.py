@@ -4,6 +4,7 @@ Framework: Triton
 Runs on: NVIDIA GPU
 Install: pip install triton torch numpy
 Needs: gcc
+Follows: https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html
 Follows: https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html
 Math: TF32 (tl.dot's default; factors are cut to 11 significant bits, not rounded; sums in float32)
 
@@ -44,7 +45,7 @@ def upload(*arrays):
     return tuple(torch.tensor(x.ravel(), device=device).reshape(x.shape) for x in host)
 
 
-def matmul(a, b, out=None):
+def output_for(a, b, out):
     right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == torch.float32
     if right and out is not None:
         right = tuple(out.shape) == (a.shape[0], b.shape[1]) and out.dtype == torch.float32
@@ -53,15 +54,40 @@ def matmul(a, b, out=None):
             f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {tuple(a.shape)} and {b.dtype} {tuple(b.shape)}"
             + ("" if out is None else f" into {out.dtype} {tuple(out.shape)}")
         )
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=a.dtype, device=a.device) if out is None else out
+    shape = a.shape[0], b.shape[1]
+    out = torch.empty(shape, dtype=a.dtype, device=a.device) if out is None else out
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
-    if out.numel():  # a grid of no programs is an error
-        if out.data_ptr() in (a.data_ptr(), b.data_ptr()):
-            raise ValueError("matmul takes an out that is neither a nor b")
-        kernel[(triton.cdiv(m, M) * triton.cdiv(n, N),)](a, b, out, m, k, n, M, N, K, GROUP)
+    if out.numel() and out.data_ptr() in (a.data_ptr(), b.data_ptr()):
+        raise ValueError("matmul takes an out that is neither a nor b")
     return out
+
+
+def programs(out):
+    return triton.cdiv(out.shape[0], M) * triton.cdiv(out.shape[1], N)
+
+
+def matmul(a, b, out=None):
+    out = output_for(a, b, out)
+    if out.numel():  # a grid of no programs is an error
+        kernel[(programs(out),)](a, b, out, *a.shape, out.shape[1], M, N, K, GROUP)
+    return out
+
+
+def prepared(a, b, out=None):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns the same out."""
+    out = output_for(a, b, out)
+    if not out.numel():
+        return lambda: out
+    arguments = a, b, out, *a.shape, out.shape[1], M, N, K, GROUP
+    # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
+    launch = kernel.warmup(*arguments, grid=(1,))[(programs(out), 1, 1)]
+
+    def replay():
+        launch(*arguments)
+        return out
+
+    return replay
 
 
 def wait(c):

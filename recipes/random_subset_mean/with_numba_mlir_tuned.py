@@ -6,9 +6,8 @@ Install: pip install "numba-cuda-mlir[cu13]"
 Environment: numba_mlir
 Math: float64, but the square root is refined from a float32 one, right to about one rounding
 
-Sample (i, j) is a function of the seed, i and j alone (Philox, written out here, as the library's generator makes other
-samples): only the samples of the subset are made, and none is stored. On an NVIDIA H200: 12.9 ms for 100,000² instead
-of 128 (with_numba_mlir.py).
+Only the samples of the subset are made, by Philox, written out here, as the library's generator makes others; none is
+stored. On an NVIDIA H200: 12.9 ms for 100,000² instead of 128 (with_numba_mlir.py).
 """
 
 import math
