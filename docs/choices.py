@@ -54,8 +54,9 @@ def _notes(mine: Sequence[Result]) -> list[Entry]:
     return [
         Entry(
             "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈"
-            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. With which"
-            " numbers a recipe computes is on its page; when and at which commit it was measured, on the machine's",
+            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. – is not known"
+            " there, or no tuned recipe is faster. With which numbers a recipe computes is on its page; when and at"
+            " which commit it was measured, on the machine's",
             "note",
             ((page, f"machines/{page}.html"),),
         )
@@ -74,8 +75,9 @@ def _rows(known: Knowledge, data: Data, of: Callable[[Sequence[Size]], Size]) ->
         question = Question(workload, of(catalogue.workload_module(workload).SIZES), data)
         try:
             yield _row(choosing.advise(question, known, here=False), known)
-        except choosing.NoAdvice:  # it was not measured there
-            continue
+        except choosing.NoAdvice:
+            none = [Entry(format.UNKNOWN)] * (len(HEAD) - 3)
+            yield Entry(workload), Entry("not measured there", "note"), Entry(question.label), *none
 
 
 def _row(found: Advice, known: Knowledge) -> Row:

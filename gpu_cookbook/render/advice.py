@@ -153,6 +153,9 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
             yield f"{'Some of that' if any(inside) else 'That'} is {EXTRAPOLATED}"
         if here:
             yield MEASURE
+    measured = [found.numpy, *found.elsewhere.values()]
+    if all(pick.first.on_gpu for pick in found.shown) and not any(measured) and not found.question.on_device:
+        yield "No recipe on the CPU was measured there: this does not tell whether a GPU pays."
     if not here and size > max(known.sizes(found.question)):
         yield (
             f"This takes {workload.footprint(size) / 1e9:,.1f} GB. Whether that fits into the memory of that machine is"

@@ -49,8 +49,8 @@ def speedups(results: Iterable[Result]) -> Chart | None:
 
     text = (
         "The upper number of a cell counts the call alone, with the data on the GPU; the lower one also the way from"
-        f" arrays of the host to a result there. {CPU}: the fastest recipe without a GPU. The others: the plainest"
-        " recipe of each framework"
+        f" arrays of the host to a result there, beside NumPy's call alone. {CPU}: the fastest recipe without a GPU."
+        " The others: the plainest recipe of each framework"
     )
     return chart(draw, CELL * len(frameworks) + 40, text, table)
 
