@@ -70,9 +70,12 @@ def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str
     place = f"benchmarks/results/{folder.name}"
     yield ""
     yield "Look at it. To send it, open a pull request with this folder and nothing else:"
-    yield f"  git switch -c results-{folder.name} origin/main"
-    replaced = f"rm -rf {place} && " if (store.folder / folder.name).exists() else ""  # the source itself
-    yield f"  {replaced}cp -r {shlex.quote(str(folder))} {place}"
+    # Saving has changed that file, and git would not switch.
+    yield "  git checkout -- benchmarks/results/benchmarks.json &&"
+    yield f"  git switch -c results-{folder.name} origin/main &&"
+    if (store.folder / folder.name).exists():  # the source itself
+        yield f"  rm -rf {place} &&  # what was measured: the folder above is its copy, without what looks private"
+    yield f"  cp -r {shlex.quote(str(folder))} {place} &&"
     yield f"  git add {place} && git commit -m {shlex.quote(f'Results of {folder.name}')}"
 
 
