@@ -64,10 +64,10 @@ class Section:
         fault = None
         if (done.returncode == 0) == (ENDS_HERE in self.script):
             fault = f"exit status {done.returncode}"
-        # The last line of the script that a traceback names. Warp ends the process without one.
-        ended = re.findall(r'^  File "[^"]*/script\.py", line (\d+)', done.stdout, re.MULTILINE)
-        if ended and ENDS_HERE not in self.script.splitlines()[int(ended[-1]) - 1]:
-            fault = fault or f"it ended in line {ended[-1]}"
+        # A line of the script that a traceback names is the marked one. Warp ends the process without a traceback.
+        named = re.findall(r'^  File "[^"]*/script\.py", line (\d+)', done.stdout, re.MULTILINE)
+        if named and not any(ENDS_HERE in self.script.splitlines()[int(line) - 1] for line in named):
+            fault = fault or f"it ended in line {named[-1]}"
         for text in self.shown:
             if not re.search(f"^{re.escape(text).replace('…', '.*')}", done.stdout, re.MULTILINE):
                 fault = fault or f"this was not printed:\n{text}"

@@ -19,7 +19,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
-from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
+from gpu_cookbook.store import door, private, runs, scaling, sent, together, transfers
 from gpu_cookbook.store.asv_files import MACHINE, Store
 from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
@@ -28,7 +28,7 @@ LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
 SHARED = {  # with lines of all machines
     **{scaling.FILE: scaling.KIND, LIMITS: "limits"},
-    **{transfers.FILE: transfers.KIND, transfers.LAUNCHES: transfers.KIND},
+    **{transfers.FILE: transfers.KIND, transfers.LAUNCHES: transfers.KIND, together.FILE: together.KIND},
 }
 LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
@@ -38,6 +38,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     LIMITS: "how near the fastest recipes come to their targets",
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
+    together.FILE: "how arrays get from one library to another",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }
 
