@@ -377,6 +377,14 @@ def test_the_reason_is_in_numbers():
     assert "Stored results of box, 2026-11-21: NVIDIA H200, Xeon, 16 cores." in text
 
 
+def test_where_no_cpu_was_measured_it_does_not_say_that_a_gpu_pays():
+    gpu, cpu = on_gpu("cupy", seconds=0.1, transfer=0.4), on_cpu("numpy", seconds=0.9)
+    words = "this does not tell whether a GPU pays"
+    assert words in printed(advised(gpu, data=Data.HOST), gpu)
+    assert words not in printed(advised(gpu, cpu, data=Data.HOST), gpu, cpu)
+    assert words not in printed(advised(gpu), gpu), "the data are on the GPU"
+
+
 def test_the_way_is_said_of_recipes_on_the_gpu_only():
     for data, seconds, told in (
         (Data.PINNED, 0.2, "Of cupy's time, 50 % is the way to the GPU and back."),

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import blocks
 import pytest
 from blocks import DOCS, ENDS_HERE, NEEDS_GPU, PAGES, Section, sections
 
@@ -60,10 +61,18 @@ def test_cuda_c_compiles():
         ("import sys\nsys.exit(1)\n", "", "exit status 1"),
         (f"import sys\nsys.exit(1)  # {ENDS_HERE}\n", "", None),
         (f"print(1)  # {ENDS_HERE}\n", "1\n", "exit status 0"),
+        (f"1 / 0  # {ENDS_HERE}\n", "ZeroDivisionError: …\n", None),
+        (f"1 / 0\nprint(1)  # {ENDS_HERE}\n", "", "it ended in line 1"),
     ],
 )
 def test_what_is_wrong_is_found(code, shown, fault):
     assert Section("page.md", "title", (code,), (shown,)).run()[0] == fault
+
+
+def test_a_section_that_hangs_is_one_fault(monkeypatch):
+    monkeypatch.setattr(blocks, "LIMIT", 3)
+    code = "import time\nprint(1, flush=True)\ntime.sleep(600)\n"
+    assert Section("page.md", "title", (code,), ()).run()[0] == "not done after 3 s"
 
 
 def test_a_block_that_lacks_something_says_what():

@@ -201,8 +201,8 @@ class Late:
             wait=lambda x: self.finish(),
             address=lambda x: x.ctypes.data,
         )
-        self.library = run.Library("late", self.module)
-        self.library.late = lambda x: (late(x), lambda: not self.queue)
+        self.side = run.Library("late", self.module)
+        self.side.late = lambda x: (late(x), lambda: not self.queue)
         self.after = None
 
     def finish(self):
@@ -232,13 +232,13 @@ def test_who_waits_is_found_out(waits):
     producer, consumer = Late(None), Late(waits)
     consumer.other = producer
     more = np.empty(run.SIZE, np.float32)
-    assert run.who_waits(producer.library, consumer.library, DLPACK, more) == waits
+    assert run.who_waits(producer.side, consumer.side, DLPACK, more) == waits
 
 
 def test_if_nothing_is_late_nobody_can_tell_who_waits():
     producer, consumer = Late(None), Late(NOBODY)
-    producer.library.late = lambda x: (np.add(x, 1, out=x), lambda: True)
-    assert run.who_waits(producer.library, consumer.library, DLPACK, np.empty(run.SIZE, np.float32)) is None
+    producer.side.late = lambda x: (np.add(x, 1, out=x), lambda: True)
+    assert run.who_waits(producer.side, consumer.side, DLPACK, np.empty(run.SIZE, np.float32)) is None
 
 
 @pytest.fixture

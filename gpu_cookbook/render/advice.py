@@ -45,7 +45,7 @@ def time_of(estimate: Estimate) -> str:
     return f"{ESTIMATED}{format.stale(estimate)}{_rough(rough / scale)} {unit}"
 
 
-def times_of(estimate: Estimate, first: Estimate) -> str:
+def _times(estimate: Estimate, first: Estimate) -> str:
     """How many times as long as the first."""
     factor = estimate.seconds / first.seconds
     return format.digits(factor) if estimate.measured and first.measured else _rough(factor)
@@ -71,7 +71,7 @@ def _table(found: Advice) -> Table:
                     Entry(each.technique, recipe=(found.question.workload, each.technique)),
                     Entry(_place(each)),
                     Entry(format.RANKS.get(rank, "") + time_of(each), rank),
-                    Entry(times_of(each, found.shown[0].first)),
+                    Entry(_times(each, found.shown[0].first)),
                 )
             )
     head = ("recipe", "on", "time", "× as long")
@@ -108,7 +108,7 @@ def _reasons(found: Advice) -> Iterator[str]:
     ):
         if other and other is not first and other not in pick.ties:
             verb, end = ("", "") if told else (" takes", " as long")
-            words = f"{name.format(other.technique)}{verb} {times_of(other, first)} times{end}"
+            words = f"{name.format(other.technique)}{verb} {_times(other, first)} times{end}"
             told.setdefault(other.technique, words)
     if told:
         sentence = "; ".join(told.values())
@@ -122,7 +122,7 @@ def _reasons(found: Advice) -> Iterator[str]:
     yield from _ways(first, plain)
     if found.tuned and found.plain:
         fast = found.tuned.first
-        yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: it is {times_of(first, fast)} times as fast."
+        yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: it is {_times(first, fast)} times as fast."
     elif found.plain and "tuned" in found.picks:
         yield "No recipe that is tuned for speed takes less."
 
@@ -155,7 +155,7 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
             yield MEASURE
     measured = [found.numpy, *found.elsewhere.values()]
     if all(pick.first.on_gpu for pick in found.shown) and not any(measured) and not found.question.on_device:
-        yield "No recipe on the CPU was measured there: this does not tell whether a GPU pays."
+        yield "No recipe on the CPU was measured beside it: this does not tell whether a GPU pays."
     if not here and size > max(known.sizes(found.question)):
         yield (
             f"This takes {workload.footprint(size) / 1e9:,.1f} GB. Whether that fits into the memory of that machine is"

@@ -23,13 +23,8 @@ HOSTED = re.compile(
     r"(?P<path>[\w./~-]+?)(?:\.git)?/?"
 )
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
-MEASURED = (
-    "recipes",
-    "kernels",
-    "docs/transfers",
-    "docs/launches",
-    "docs/together",
-)  # whose results are stale once it has changed
+# Whose results are stale once it has changed.
+MEASURED = ("recipes", "kernels", "docs/transfers", "docs/launches", "docs/together")
 
 
 class StoreError(OSError):

@@ -155,7 +155,7 @@ def _tree(folder: Path) -> Iterator[Finding]:
             entries = list(itertools.islice(scanned, MOST_FILES + 1))
         if len(entries) > MOST_FILES:
             yield error(str(folder), f"has more than {MOST_FILES} files", "Send only what gpu-cookbook send wrote.")
-        if any(entry.is_dir() and Path(entry.path, "machine.json").is_file() for entry in entries):
+        if any(entry.is_dir(follow_symlinks=False) and Path(entry.path, "machine.json").is_file() for entry in entries):
             yield error(str(folder), "has folders of machines", "Name one of them.")
             return
         for entry in sorted(entries[:MOST_FILES], key=lambda entry: entry.name):
