@@ -182,8 +182,10 @@ def test_a_producer_that_hands_out_a_copy_is_found_out(tmp_path):
 
 def test_the_cuda_array_interface_is_shown_alone():
     array = SimpleNamespace(__cuda_array_interface__={"version": 3}, __dlpack__=None)
-    only = run.OnlyInterface(array)
+    only = run.only_interface(array)
     assert only.__cuda_array_interface__ == {"version": 3} and not hasattr(only, "__dlpack__")
+    assert not hasattr(only, "__len__")
+    assert len(run.only_interface(np.ones(3))) == 3
 
 
 class Late:

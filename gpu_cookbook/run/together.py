@@ -49,6 +49,17 @@ class OnlyInterface:
         return self.array.__cuda_array_interface__
 
 
+class InterfaceAndLength(OnlyInterface):
+    """The same of an array that has a length, which Warp asks for first."""
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+def only_interface(array: Any) -> OnlyInterface:
+    return InterfaceAndLength(array) if hasattr(array, "__len__") else OnlyInterface(array)
+
+
 @dataclass
 class Library:
     """A script of docs/together, and the stream in which it works."""
@@ -160,7 +171,7 @@ def take(producer: Library, consumer: Library, way: str, x: Any) -> Any:
     if way == HOST:
         return consumer.module.from_host(producer.module.to_host(x))
     handed = producer.module.hand_out(x)
-    return getattr(consumer.module, f"from_{way}")(OnlyInterface(handed) if way == INTERFACE else handed)
+    return getattr(consumer.module, f"from_{way}")(only_interface(handed) if way == INTERFACE else handed)
 
 
 def address(library: Library, x: Any) -> int | None:
