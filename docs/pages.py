@@ -26,6 +26,7 @@ from gpu_cookbook.render import (
     history,
     html_page,
     launches,
+    reach,
     scaling_charts,
     scaling_tables,
     speedups,
@@ -88,6 +89,7 @@ def write():
     reached, complaints = limits.kept_tables(stored.every_result())
     stored.complain(complaints)
     put("generated/limits.html", "".join(table_html(table, "") for table in reached))
+    put("generated/reach.html", table_html(reach.by_framework(stored.of(stored.GPU_MACHINE)), ""))
     put("generated/choose.txt", advice_printed())
     put("generated/choosing.html", "".join(table_html(table, "") for table in advising.tables(stored.every_result())))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]

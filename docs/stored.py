@@ -237,10 +237,11 @@ def launched() -> dict[str, dict[str, transfers.Kept]]:
 
 @cache
 def handed_over() -> dict[str, together.Merged]:
-    """{machine: what the newest runs of benchmarks/together.py found}."""
+    """{machine: what the newest runs of benchmarks/together.py found}, the one with most pairs first."""
     found, complaints = together.every(store().folder)
     complain(complaints)
-    return {name: together.merged(runs) for name, runs in _by_machine(found).items()}
+    merged = {name: together.merged(runs) for name, runs in _by_machine(found).items()}
+    return dict(sorted(merged.items(), key=lambda item: -len(item[1].handovers)))
 
 
 def _by_machine(runs: Iterable[Run]) -> dict[str, list[Run]]:
