@@ -708,3 +708,12 @@ def test_the_overview_has_every_environment_of_a_machine_and_numpy_once():
     ]
     titles = [table.title for table in tables.measured([*found, *older]) if "matmul\n4,096×4,096×4,096" in table.head]
     assert [re.findall(r"existing-py3\.\d+", title) for title in titles] == [["existing-py3.12"], ["existing-py3.11"]]
+
+
+def test_in_html_only_a_column_with_long_words_wraps():
+    rows = [
+        tuple(map(tables.Entry, ("CuPy", "JAX", "its message has more words than a line"))),
+        (tables.Entry("x"),) * 3,
+    ]
+    html = html_page.html_of(tables.Table("Refused", ["from", "to", "why"], "lll", rows, [], []))
+    assert [line.count('class="l name ') for line in html.splitlines() if "<td" in line] == [1, 1]

@@ -13,6 +13,7 @@ from gpu_cookbook.render.text import STRONG, recipe_file
 from gpu_cookbook.results import Metric, Result, grouped
 from gpu_cookbook.store.commits import CODE, StoreError, git
 
+SHORT = 20  # characters: words that stay in one line
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -76,6 +77,7 @@ def html_of(table: Table, site: Site | None = None) -> str:
     heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
     # The box can be focused, so that it can be scrolled with the arrow keys.
     parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
+    kinds = [f"{align} name" if align == "l" and _unwrapped(table, n) else align for n, align in enumerate(table.align)]
     parts += [f"<table>\n<caption><span>{title}</span></caption>\n<thead><tr>", *heads, "</tr></thead>\n<tbody>\n"]
     for row in table.rows:
         first, *others = row
@@ -88,11 +90,17 @@ def html_of(table: Table, site: Site | None = None) -> str:
         data = "".join(f' data-{name}="{html.escape(value)}"' for name, value in about.items())
         parts.append(f'<tr{data}><th scope="row">{_worded(first, site)}</th>')
         for column, entry in enumerate(others, 1):
-            kind = "l name" if table.whole(column) and table.align[column] == "l" else table.align[column]
-            parts.append(f'<td class="{kind} {entry.mark}">{_worded(entry, site)}</td>')
+            parts.append(f'<td class="{kinds[column]} {entry.mark}">{_worded(entry, site)}</td>')
         parts.append("</tr>\n")
     parts.append("</tbody>\n</table>\n</div>\n")
     return "".join([*parts, *notes])
+
+
+def _unwrapped(table: Table, column: int) -> bool:
+    """Whether nothing in a column of words wraps: names, and words that are short in every row."""
+    words = (row[column] for row in table.rows if row[0].mark != "group")
+    lengths = (sum(map(len, [entry.text, *(label for label, _ in entry.links)])) for entry in words)
+    return table.whole(column) or max(lengths, default=0) <= SHORT
 
 
 def _worded(entry: Entry, site: Site | None) -> str:
