@@ -363,10 +363,10 @@ def write_transfers():
 
 
 def write_launches():
-    """What docs/launches.md includes: a chart of each machine, with its numbers."""
-    drawn = {name: launches.launches(ways) for name, ways in stored.launched().items()}
-    shown = {name: charts_html([chart], "") for name, chart in drawn.items() if chart}
-    put("generated/launches.md", by_machine(shown, "launches.py"))
+    """What docs/launches.md includes: a chart of each machine, with its numbers, that with most frameworks first."""
+    drawn = {name: chart for name, ways in stored.launched().items() if (chart := launches.launches(ways))}
+    first = sorted(drawn, key=lambda name: -len({each["framework"] for each in drawn[name].table.records}))
+    put("generated/launches.md", by_machine({name: charts_html([drawn[name]], "") for name in first}, "launches.py"))
 
 
 def write_together():

@@ -1,4 +1,4 @@
-"""The Python blocks of the pages on profiling, memory and debugging do what the pages say; see blocks.py."""
+"""The Python blocks of the pages on streams, profiling, memory and debugging do what the pages say; see blocks.py."""
 
 import re
 import subprocess

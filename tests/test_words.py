@@ -1,4 +1,5 @@
-"""The page of words names what is there: each name of a library on it can be found in that library."""
+"""The page of words and the tables of the page of streams name what is there: each name of a library on them can be
+found in that library."""
 
 import importlib
 import re
@@ -6,11 +7,26 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "words.md").read_text(encoding="utf-8")
+WORDS, STREAMS = (
+    (Path(__file__).parents[1] / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in ("words", "streams")
+)
+ROWS = {line.split("|")[1].strip(): line for line in STREAMS.splitlines() if line.startswith("| ")}
 MODULES = {"cuda": "numba.cuda", "tl": "triton.language", "wp": "warp", "cl": "pyopencl", "torch": "torch"}
 NAMES = sorted(
-    set(re.findall(rf"\b((?:{'|'.join(MODULES)})(?:\.[A-Za-z_]\w*)+)", " ".join(re.findall("`[^`]+`", PAGE))))
+    set(
+        re.findall(
+            rf"(?<![.\w])((?:{'|'.join(MODULES)})(?:\.[A-Za-z_]\w*)+)",
+            " ".join(re.findall("`[^`]+`", "\n".join([WORDS, *ROWS.values()]))),
+        )
+    )
 )
+OBJECTS = {"one": "Stream", "other": "Stream", "event": "Event", "device": "Device"}  # in the table, and their classes
+CLASSES = {
+    "PyTorch, Triton": "torch.cuda",
+    "cuda.core": "cuda.core",
+    "Numba": "numba.cuda.cudadrv.driver",
+    "Warp": "warp",
+}  # and where these are, of the libraries that can be imported without a GPU
 
 
 def found(name):
@@ -32,3 +48,11 @@ def test_there_are_names_of_each_library_and_a_wrong_one_is_found():
     assert {name.partition(".")[0] for name in NAMES} == set(MODULES) and len(NAMES) > 30
     with pytest.raises(AttributeError):
         found("tl.program_ids")
+
+
+@pytest.mark.parametrize("framework", CLASSES)
+def test_a_stream_and_an_event_have_the_methods_of_the_table(framework):
+    module = importlib.import_module(CLASSES[framework])
+    calls = re.findall(rf"\b({'|'.join(OBJECTS)})\.(\w+)\(", ROWS[framework])
+    assert len(calls) >= 2
+    assert [(what, name) for what, name in calls if not hasattr(getattr(module, OBJECTS[what]), name)] == []
