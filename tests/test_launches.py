@@ -550,7 +550,10 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     text += "\nCuPy takes {launch}`cupy 4 resident`, JAX {launch}`jax 4 issued / cupy 4 resident` as long.\n"
     (source / "index.md").write_text(text, encoding="utf-8")
     head = git(ROOT, "rev-parse", "HEAD")
-    file.write_text("".join(json.dumps(line(head, name)) + "\n" for name in machines))
+    lines = [line(head, name) for name in machines]
+    for fewer in lines[:-1]:
+        fewer["steps"] = [step for step in fewer["steps"] if not step["step"].startswith("warp")]
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
     places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
     (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
     done = subprocess.run(
@@ -559,6 +562,8 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert page.count("<svg") == len(machines)
+    if len(machines) > 1:  # that with most frameworks first
+        assert re.findall(r'data-sync-id="(nvidia-h200|amd-epyc)"', page) == ["amd-epyc", "nvidia-h200"]
     assert ("Not measured yet" in page) == (not machines)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     times = ("34.0 µs", "1.59 ×") if machines else ("(not measured yet)",) * 2
