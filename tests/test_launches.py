@@ -301,6 +301,11 @@ def test_a_run_is_stored_and_read_again(clone, scripts, monkeypatch, capsys):
     assert {*found["made-up"].steps} == {f"numba_{n}_{what}" for n in COUNTS for what in ("resident", "issued")} | {
         "numba_on_torch"
     }
+    (results / "other").mkdir()
+    (results / "other" / "machine.json").write_text('{"machine": "other", "gpu": "Another GPU", "version": 1}')
+    with pytest.raises(typer.Exit):
+        benchmark.main("other")
+    assert "other has the results of another machine, with Another GPU; this one has" in capsys.readouterr().err
     (clone / "gpu_cookbook").mkdir(exist_ok=True)
     (clone / "gpu_cookbook" / "new.py").write_text("")
     with pytest.raises(typer.Exit):

@@ -63,6 +63,14 @@ def test_saving_under_a_wrong_name_is_refused(clone):
     assert "'../evil' is not a valid machine name" in err
 
 
+def test_saving_under_the_name_of_another_machine_is_refused(clone):
+    folder = clone / "benchmarks" / "results" / "m"
+    folder.mkdir(parents=True)
+    (folder / "machine.json").write_text('{"machine": "m", "gpu": "A GPU that is made up", "version": 1}')
+    _, err = cookbook(*SAVING, code=1)
+    assert "m has the results of another machine, with A GPU that is made up; this one has " in err
+
+
 @pytest.mark.slow
 def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     out, _ = cookbook(*SAVING, "--format", "json")

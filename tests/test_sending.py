@@ -358,6 +358,13 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault("sent.jsonl: is missing", lambda: (folder / sent.FILE).unlink())
     fault("results: there are none", lambda: results_file(folder).unlink())
     fault("belongs to the machine x", lambda: edit(folder / "machine.json", lambda d: d.update(machine="x")))
+    h100, h200 = {"gpu": "NVIDIA H100 NVL, NVIDIA H100 NVL"}, {"gpu": "NVIDIA H200"}
+    of_machine = lambda: edit(folder / "machine.json", lambda d: d.update(h100))  # noqa: E731
+    words = "has results of NVIDIA H200, machine.json has"
+    fault(f"runs.jsonl: {words} NVIDIA H100 NVL", of_machine, of_lines(device="NVIDIA H200", driver="580.1"))
+    of_results = lambda: edit(results_file(folder), lambda d: d["params"].update(h200))  # noqa: E731
+    fault(f"py{sys.version_info[0]}.{sys.version_info[1]}.json: {words} NVIDIA H100 NVL", of_machine, of_results)
+    fault(f"{words} no GPU", of_results)
     fault("its environment is named existing-py_home_ada_python", lambda: rename_environment(
         folder, "existing-py_home_ada_python", "3.12"))  # fmt: skip
     fault("its Python /usr/bin/python", lambda: rename_environment(folder, "existing-py3.12", "/usr/bin/python"))

@@ -18,7 +18,7 @@ import pytest
 from cloning import require_clone
 from conftest import HANG, UNPROBED, git, invoked
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Status, Timing
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import asv_files as store
@@ -535,6 +535,59 @@ def test_compare_saves_and_goes_on(clone):
     out, err = cookbook(*save, "--resume", command=UNPROBED)
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} results are already stored" in err
+
+
+def gpus(*names):
+    return lambda: tuple(machine.Gpu(index, name, 2**36, (9, 0)) for index, name in enumerate(names))
+
+
+def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clone, monkeypatch):
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200", "NVIDIA H200"))
+    add(store.Writer(store.Store(), "mine"), "numpy", 40_000)
+    path = clone / "benchmarks/results/mine/machine.json"
+    before = path.read_bytes()
+    assert json.loads(before)["gpu"] == "NVIDIA H200, NVIDIA H200"
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
+    monkeypatch.setattr(cli, "measured", None)
+    said = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "mine", code=2)[1]
+    assert "mine has the results of another machine, with NVIDIA H200; this one has NVIDIA H100 NVL." in said
+    assert "--machine NAME" in said
+    assert path.read_bytes() == before
+    store.Writer(store.Store(), "other")
+    monkeypatch.setattr(machine, "gpus", gpus())
+    with pytest.raises(commits.StoreError, match="this one has no GPU, and [0-9]+ cores of "):
+        store.Writer(store.Store(), "mine")
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))  # a part of it
+    store.Writer(store.Store(), "mine")
+
+
+def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
+    monkeypatch.setattr(machine, "gpus", gpus())
+    add(store.Writer(store.Store(), "mine"), "numpy", 40_000)
+    path = clone / "benchmarks/results/mine/machine.json"
+    facts = json.loads(path.read_text())
+    for change in ({"os": "Linux 7"}, {}):
+        path.write_text(json.dumps(facts | change))
+        store.Writer(store.Store(), "mine")
+    for change in ({"cpu": "another processor"}, {"num_cpu": "999"}):
+        path.write_text(json.dumps(facts | change))
+        changed = facts | change
+        words = f"with no GPU, and {changed['num_cpu']} cores of {re.escape(changed['cpu'])}; this one"
+        with pytest.raises(commits.StoreError, match=words):
+            store.Writer(store.Store(), "mine")
+    path.write_text("{")
+    with pytest.raises(commits.StoreError, match="fix it, or move it away"):
+        store.Writer(store.Store(), "mine")
+
+
+def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone, monkeypatch):
+    monkeypatch.setattr(machine, "gpus", gpus())
+    add(store.Writer(store.Store(), "mine"), "torch", 40_000, device="2 × NVIDIA H200", driver="580.1")
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
+    store.Writer(store.Store(), "mine")
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
+    with pytest.raises(commits.StoreError, match="with NVIDIA H200; this one has NVIDIA H100 NVL"):
+        store.Writer(store.Store(), "mine")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -347,6 +347,51 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
+def _this_machine() -> dict[str, str]:
+    """What this machine is, as machine.json has it: asv knows of no GPUs."""
+    from asv import machine as asv_machine
+
+    gpus = ", ".join(gpu.name for gpu in machine.gpus())
+    return asv_machine.Machine.get_defaults() | ({"gpu": gpus} if gpus else {})
+
+
+def gpu_names(facts: Mapping[str, str]) -> set[str]:
+    """The names of the GPUs in machine.json, or in the parameters of a file of results; how many does not matter."""
+    return set(facts.get("gpu", "").split(", ")) - {""}
+
+
+def gpus_of(measured: Iterable[Result | Line]) -> set[str]:
+    """The names of the GPUs on which these were measured; how many does not matter."""
+    return {each.device.rpartition(" × ")[2] for each in measured if each.driver and each.device}
+
+
+def refuse_another_machine(folder: Path) -> None:
+    """StoreError if this machine's folder has the results of a machine with other GPUs or, where neither has one, with
+    another processor or number of cores. A folder without machine.json has nothing to tell by."""
+    path = folder / "machine.json"
+    try:
+        there, here = door.read_file(path), _this_machine()
+    except FileNotFoundError:
+        return
+    except (door.Unfit, OSError) as error:
+        raise StoreError(f"{path} cannot be read ({_first_line(error)}): fix it, or move it away.") from None
+    theirs, ours = gpu_names(there), gpu_names(here)
+    if not theirs:  # asv machine and asv run may have written it
+        theirs = gpus_of(Lines(folder).lines)
+    same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
+    if theirs != ours or not (ours or same):
+        raise StoreError(
+            f"{folder.name} has the results of another machine, with {_described(theirs, there)}; this one has"
+            f" {_described(ours, here)}. Give this one a name of its own: --machine NAME, or --save NAME of a script in"
+            " benchmarks/."
+        )
+
+
+def _described(gpus: set[str], facts: Mapping[str, str]) -> str:
+    processor = f"no GPU, and {facts.get('num_cpu', 'an unknown number of')} cores of {facts.get('cpu', 'a processor')}"
+    return ", ".join(sorted(gpus)) or processor
+
+
 def existing(python: str) -> str:
     """The name of an environment that asv did not make: as asv names it, but with Python's version instead of its path,
     which is private and changes when the clone is moved."""
@@ -380,11 +425,9 @@ class Writer:
                 f"'{plain(machine_name)}' is not a valid machine name: use letters from a to z, digits, '_', '-' and"
                 " '.', as in --machine my-gpu."
             )
-        defaults = asv_machine.Machine.get_defaults() | {"machine": machine_name}
-        if machine.gpus():
-            defaults["gpu"] = ", ".join(gpu.name for gpu in machine.gpus())
+        refuse_another_machine(store.folder / machine_name)
         self.machine = asv_machine.Machine()
-        self.machine.__dict__.update(defaults)
+        self.machine.__dict__.update(_this_machine(), machine=machine_name)
         self.python = ".".join(map(str, sys.version_info[:2]))
         self.environment = existing(self.python)
         text = io.StringIO()

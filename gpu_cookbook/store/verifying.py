@@ -22,7 +22,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
-from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, select
+from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, gpu_names, gpus_of, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
 from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
 from gpu_cookbook.words import make_plain, plain
@@ -101,6 +101,7 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     if not files and not complaints:
         found.append(error("machine.json", "there are no results of asv beside it", "Send the folder as it was made."))
     found += _names(folder, files)
+    found += _gpus(files, results)
     found += _private(folder, files)
     found += _sent(store, folder, base, results)
     shown, _ = select(results)
@@ -237,6 +238,21 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
                     f" {', '.join(measure.VERSIONS)}",
                     "Measure again with this repository's newest commit.",
                 )
+
+
+def _gpus(files: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Finding]:
+    """Whether all was measured on the GPUs of machine.json. Where asv wrote a file, it names none."""
+    there = gpu_names(files.get("machine.json", {}))
+    places = {name: gpu_names(data["params"]) for name, data in files.items() if name != "machine.json"}
+    if there:
+        places[runs.FILE] = gpus_of(results)
+    for name, gpus in places.items():
+        if "machine.json" in files and gpus - there:
+            yield error(
+                name,
+                f"has results of {', '.join(sorted(gpus))}, machine.json has {', '.join(sorted(there)) or 'no GPU'}",
+                "Two machines need two names. Delete what is of the other one, and measure that under its own name.",
+            )
 
 
 def _private(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
