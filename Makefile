@@ -30,7 +30,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 
 help:
 	@echo "make compare   set up, then check and measure every framework that runs here (eight minutes, with a GPU ten)"
-	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show the tables"
+	@echo "make bench     set up, then compare, store the results in benchmarks/results, and show an overview"
 	@echo "make check     set up, then check every recipe"
 	@echo "make list      set up, then show what runs here"
 	@echo "make doctor    set up, then examine this machine"

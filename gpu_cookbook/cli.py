@@ -588,12 +588,13 @@ def tables(
     """Show the results stored under benchmarks/results, and what frameworks and parallel engines can do.
 
     Given two machines, commits or environments, show them side by side and say whether they really differ. With --lane
-    and --technique, NumPy is kept for comparison. What frameworks can do is shown if no workload and no technique is
-    named. Exits with 1 if a result file cannot be used.
+    and --technique, NumPy is kept for comparison. If no workload and no technique is named, a table is an overview of
+    each machine; the other formats get everything, and what frameworks can do. Exits with 1 if a result file cannot be
+    used.
     """
     from gpu_cookbook.render.abilities import abilities
     from gpu_cookbook.render.change import change
-    from gpu_cookbook.render.tables import measured
+    from gpu_cookbook.render.tables import in_brief, measured
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     workloads = [*(named or ()), *(workloads or ())]
@@ -616,8 +617,11 @@ def tables(
         how = f"gpu-cookbook compare --lane {lane} --save"
         fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet. To store some: {how}"]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
-    if not pairs:
-        found = [*measured(shown, lane), *([] if workloads or techniques else abilities(shown))]
+    if not pairs and (workloads or techniques):
+        found = measured(shown, lane)
+    elif not pairs:
+        short = form is TableFormat.table
+        found = (short and in_brief(shown, lane)) or [*measured(shown, lane), *abilities(shown)]
     write_tables(found, form)
     for fault in catalogue.faults():
         say(fault)

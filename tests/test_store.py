@@ -95,6 +95,21 @@ def test_tables_of_what_nobody_has_measured_say_how_to(clone):
         assert f"No results of these are stored yet. To store some: gpu-cookbook compare {compare} --save" in said
 
 
+def test_tables_of_everything_are_an_overview_in_a_terminal_and_all_in_a_file(clone):
+    add(store.Writer(store.Store(), "one"), "numpy", 40_000)
+    writer = store.Writer(store.Store(), "two")
+    add(writer, "numpy", 40_000)
+    add(writer, "numpy", 40_000, workload="increment")
+    shown, _ = invoked("tables")
+    of_one, of_two = (re.findall(rf"^([^:.\n]+).*\. {name}, ", shown, re.MULTILINE) for name in ("one", "two"))
+    assert of_one == [f"multiply, {metric}" for metric in ("resident", "transfer", "bandwidth")]
+    assert of_two == ["Resident time of one call at the largest size"]
+    assert "Frameworks:" not in shown and "gpu-cookbook tables WORKLOAD shows every size and metric" in shown
+    every = [table["title"] for table in json.loads(invoked("tables", "--format", "json")[0])]
+    assert sum("two, " in title for title in every) > 5 and "Frameworks: kernels" in every
+    assert "increment, resident" in invoked("tables", "increment")[0]
+
+
 def test_what_the_device_could_do_is_stored_and_judged_by(clone):
     limits = {"cache_bandwidth": 300.0, "arithmetic": 40.0, "empty_kernel": 2e-6}
     writer = store.Writer(store.Store(), "m")

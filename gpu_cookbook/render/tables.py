@@ -64,6 +64,10 @@ CROSSING = (
     "wins from: the size from which it is faster than NumPy, resident / with transfer; ≈ is estimated between two "
     "measured sizes, ≤ means already at the smallest size, > means not even at the largest."
 )
+REST = (  # after tables in brief
+    "gpu-cookbook tables WORKLOAD shows every size and metric of a workload. --format markdown, csv, json or html gives"
+    " those of all workloads, and what frameworks can do."
+)
 
 Recipe = tuple[str, str]  # workload and technique
 
@@ -285,6 +289,22 @@ def overviews(results: Iterable[Result]) -> list[Table]:
     several workloads."""
     results = _by_workload(results)
     return [replace(table, notes=[provenance("Measured", runs)]) for table, runs in _overviews(results, results)]
+
+
+def in_brief(results: Iterable[Result], lane: str | None = None) -> list[Table]:
+    """For a terminal: the overview of each machine, or all tables of one with a single workload. ``lane``: see
+    measured()."""
+    results = _by_workload(of_lane(results, lane))
+    tables: list[Table] = []
+    for there in grouped(results, _place):
+        if found := overviews(there):
+            below(found, elsewhere(repeats.spreads(there)))
+        tables += found or measured(there)
+    if any(table.workloads for table in tables):
+        signs = [sign for sign in LEGEND if sign != "%" and (sign != MODE or any(each.mode for each in results))]
+        below(tables, [Entry(legend(signs), "note")])
+    below(tables, [Entry(REST)])
+    return tables
 
 
 def _overviews(results: Sequence[Result], others: Sequence[Result]) -> Iterator[tuple[Table, list[Result]]]:
