@@ -28,6 +28,7 @@ WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
     *("bytes_moved", "operations", "footprint"),
 )
+WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
 
@@ -255,6 +256,12 @@ def _folders() -> dict[str, tuple[str, str | None]]:
     return found
 
 
+def _require_functions(recipe: Recipe) -> None:
+    names = [*(["upload"] if recipe.workload != WITHOUT_ARRAYS else []), recipe.workload, "wait", "download"]
+    if missing := [name for name in names if name not in recipe.functions]:
+        raise BrokenRecipe(f"{recipe.path}: does not define {', '.join(missing)} (see CONTRIBUTING.md)")
+
+
 @cache
 def _every() -> list[Recipe]:
     """Every recipe, the broken ones too, sorted by workload; NumPy's comes first, the others by name."""
@@ -263,6 +270,7 @@ def _every() -> list[Recipe]:
         for path in (FOLDER / workload).glob("with_*.py"):
             try:
                 recipe = replace(read(path), fault=fault)
+                _require_functions(recipe)
                 for name in recipe.kernels:
                     kernel_text(path, name)
             except BrokenRecipe as error:

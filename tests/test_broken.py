@@ -24,6 +24,8 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "unknown": (NUMPY.replace("Install: ", "\x1b[31m: "), "line '\\x1b[31m: …' must be one of: Framework, Runs on"),
     "nowhere": (NUMPY.replace("Runs on: CPU", "Runs on: Mars"), "'Runs on: Mars' must be one of: CPU, "),
     "conda": (NUMPY.replace("pip", "conda"), "'Install: conda install numpy' is not 'pip install' followed by"),
+    "waitless": (NUMPY.replace("def wait(", "def wait_for("), "/with_waitless.py: does not define wait (see CONTRI"),
+    "renamed": (NUMPY.replace("def multiply(", "def times("), "/with_renamed.py: does not define multiply (see CO"),
     "missing": (NUMPY + '(Path(__file__).parents[2] / "kernels" / "no.cu").read_text()', "/no.cu: is not a file"),
     "folder": (None, "/with_folder.py: is not a file"),
     "dangling": ("/nowhere", "/with_dangling.py: is not a file"),
@@ -60,6 +62,8 @@ def broken(repository, tmp_path_factory):
         put(folder / "recipes" / "multiply" / f"with_{name}.py", content)
     for name, (content, _) in WORKLOADS.items():
         shutil.copytree(folder / "recipes" / "increment", folder / "recipes" / name)
+        path = folder / "recipes" / name / "with_numpy.py"
+        path.write_text(path.read_text(encoding="utf-8").replace("def increment(", f"def {name}("), encoding="utf-8")
         (folder / "recipes" / name / "__init__.py").unlink()
         put(folder / "recipes" / name / "__init__.py", content)
     put(folder / "recipes" / "random_subset_mean" / "with_broken.py", "def (")
@@ -198,7 +202,9 @@ def test_show_says_what_is_wrong_and_prints_the_others(broken):
 def test_the_asv_suite_goes_on_without_them(broken):
     assert json.loads(run(broken, "-c", SUITE)[0]) == {
         # What can be read: gpu-cookbook says what is wrong with it, and asv gets that as a reason.
-        "multiply": ["numpy", "conda", "empty", "lineless", "missing", "nowhere", "silent", "unknown"],
+        "multiply": [
+            *("numpy", "conda", "empty", "lineless", "missing", "nowhere", "renamed", "silent", "unknown", "waitless"),
+        ],
         "increment": ["numpy"],
         "lacking": ["numpy"],
         "random_subset_mean": ["numpy"],
