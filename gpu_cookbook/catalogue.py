@@ -256,7 +256,10 @@ def _folders() -> dict[str, tuple[str, str | None]]:
     return found
 
 
-def _require_functions(recipe: Recipe) -> None:
+def _require_contract(recipe: Recipe) -> None:
+    """BrokenRecipe if it lacks what other files that read() reads, such as the scripts of the site, need not have."""
+    if recipe.lane == "idiomatic" and not recipe.follows:
+        raise BrokenRecipe(f"{recipe.path}: the docstring has no line 'Follows: …' (see CONTRIBUTING.md)")
     names = [*(["upload"] if recipe.workload != WITHOUT_ARRAYS else []), recipe.workload, "wait", "download"]
     if missing := [name for name in names if name not in recipe.functions]:
         raise BrokenRecipe(f"{recipe.path}: does not define {', '.join(missing)} (see CONTRIBUTING.md)")
@@ -270,7 +273,7 @@ def _every() -> list[Recipe]:
         for path in (FOLDER / workload).glob("with_*.py"):
             try:
                 recipe = replace(read(path), fault=fault)
-                _require_functions(recipe)
+                _require_contract(recipe)
                 for name in recipe.kernels:
                     kernel_text(path, name)
             except BrokenRecipe as error:

@@ -24,6 +24,7 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "unknown": (NUMPY.replace("Install: ", "\x1b[31m: "), "line '\\x1b[31m: …' must be one of: Framework, Runs on"),
     "nowhere": (NUMPY.replace("Runs on: CPU", "Runs on: Mars"), "'Runs on: Mars' must be one of: CPU, "),
     "conda": (NUMPY.replace("pip", "conda"), "'Install: conda install numpy' is not 'pip install' followed by"),
+    "aimless": (NUMPY.replace("Follows: ", "See "), "/with_aimless.py: the docstring has no line 'Follows: …' (see CO"),
     "waitless": (NUMPY.replace("def wait(", "def wait_for("), "/with_waitless.py: does not define wait (see CONTRI"),
     "renamed": (NUMPY.replace("def multiply(", "def times("), "/with_renamed.py: does not define multiply (see CO"),
     "missing": (NUMPY + '(Path(__file__).parents[2] / "kernels" / "no.cu").read_text()', "/no.cu: is not a file"),
@@ -203,7 +204,8 @@ def test_the_asv_suite_goes_on_without_them(broken):
     assert json.loads(run(broken, "-c", SUITE)[0]) == {
         # What can be read: gpu-cookbook says what is wrong with it, and asv gets that as a reason.
         "multiply": [
-            *("numpy", "conda", "empty", "lineless", "missing", "nowhere", "renamed", "silent", "unknown", "waitless"),
+            *("numpy", "aimless", "conda", "empty", "lineless", "missing", "nowhere", "renamed", "silent", "unknown"),
+            "waitless",
         ],
         "increment": ["numpy"],
         "lacking": ["numpy"],
