@@ -504,13 +504,30 @@ def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowle
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     try:
-        results, complaints = store.Store().load()
+        stored = store.Store()
+        results, complaints = stored.load()
+        names = sorted({each.stored.machine for each in results})
+        if machine_name and machine_name not in names:
+            refuse_other_files(stored, machine_name, workload, names)
         name = machine_name or choosing.alike(results, workload)
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
         fail(str(error) if machine_name else f"{error} To do without stored results: --measure")
     mine = [each for each in results if each.stored.machine == name]
     return choosing.Knowledge(repeats.together(newest, mine)), complaints
+
+
+def refuse_other_files(stored: Any, name: str, workload: str, names: Sequence[str]) -> None:
+    """Fails if this machine has lines of other measurements only: of scaling, for example."""
+    from gpu_cookbook.store import scaling, sending
+
+    if files := sending.shared_files_of(stored, name):
+        shown = f" gpu-cookbook scale --stored {name} shows those of scaling." if scaling.FILE in files else ""
+        others = f" Ask for another machine: {', '.join(names)}." if names else ""
+        fail(
+            f"choose takes results of compare, and none are stored for {name}, which is in {', '.join(files)} only."
+            f"{shown}{others} Or measure there: gpu-cookbook compare {workload} --save --machine {name}"
+        )
 
 
 def measured_for(question: choosing.Question, useless: Container[str]) -> comparing.Outcome:

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import making
 import pytest
 from cloning import require_clone
-from conftest import invoked
+from conftest import git, invoked
 from drawing import LARGE, SMALL, result
 from rich.console import Console
+from scaling import keep, row
 
 from benchmarks import choosing as evaluation
 from gpu_cookbook import catalogue, choosing, machine, repeats
@@ -741,6 +742,14 @@ def test_a_machine_that_is_not_stored(clone):
     assert err.startswith("There are no results for machine 'm'. Nothing is stored yet.")
     _, err = invoked("choose", "multiply", "-s", "7", code=2)
     assert err.startswith("Nothing is stored of a machine ") and "--measure" in err
+
+
+def test_a_machine_with_results_of_scaling_only(clone):
+    keep(clone / "benchmarks/results", "gpus-x4", [row()], git(clone, "rev-parse", "HEAD"))
+    _, err = invoked("choose", "multiply", "-s", "7", "--machine", "gpus-x4", code=2)
+    assert "none are stored for gpus-x4, which is in scale.jsonl only." in err
+    assert "gpu-cookbook scale --stored gpus-x4" in err
+    assert "gpu-cookbook compare multiply --save --machine gpus-x4" in err
 
 
 def test_without_a_clone_there_is_still_a_way(tmp_path, monkeypatch):

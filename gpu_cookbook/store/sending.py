@@ -58,6 +58,12 @@ def machines_at(root: Path, commit: str) -> set[str]:
     return {*git(root, "ls-tree", "-d", "-z", "--name-only", f"{commit}:benchmarks/results").split("\0")} - {""}
 
 
+def shared_files_of(store: Store, name: str) -> list[str]:
+    """The files of SHARED that have lines of this machine."""
+    lines = {file: door.read_lines(store.folder / file, kind)[0] for file, kind in SHARED.items()}
+    return [file for file, those in lines.items() if any(line["machine"] == name for _, line in those)]
+
+
 def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str]:
     """What lies where, and what to do next, in lines."""
     if folder.is_relative_to(store.root):
