@@ -281,7 +281,11 @@ def lacks_gpu(recipe: "Recipe") -> bool:
 
 def missing(recipe: "Recipe") -> str | None:
     """Which of the recipe's packages are not installed, and how to install them; None if all are."""
+    from gpu_cookbook.run import rules  # which imports this module
+
     packages = [package for package in recipe.packages if not installed(package)]
+    if packages and (fault := rules.never_installed(recipe)):
+        return fault
     install = install_command(recipe)
     reason = f"not installed: {install}" if install else GONE
     return f"{', '.join(packages)} {reason}" if packages else None

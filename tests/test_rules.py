@@ -3,7 +3,7 @@
 import pytest
 from test_wrong import RULES, recipe
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Status
 from gpu_cookbook.run import rules, runner, scale
 
@@ -45,6 +45,24 @@ def test_scale_refuses_it_too(monkeypatch):
     monkeypatch.setattr(runner, "Process", lambda *_: pytest.fail("it ran"))
     (row,) = scale.measure(scale.Run(recipe("patches_clock"), 1), scale.Work(100))
     assert row.status == Status.FAILED and row.reason.startswith(RULES["patches_clock"])
+
+
+def test_an_import_that_its_install_line_does_not_install_is_no_missing_package(tmp_path):
+    """pip would install nothing."""
+    path = tmp_path / "multiply" / "with_another.py"
+    path.parent.mkdir()
+    words = "imports numpi: its Install line does not install it: mend the import, or name the package there"
+    for install, named in (("numpy", True), ("nosuch numpy", False), ("numpi", False)):
+        text = HEAD.replace("import numpy as np", "import numpi as np").replace("install numpy", f"install {install}")
+        path.write_text(text, encoding="utf-8")
+        each = catalogue.read(path)
+        assert machine.obstacle(each) == (words if named else f"numpi not installed: pip install {install}")
+        (result,) = runner.run(each, "check", [255])
+        assert (result.status, result.reason) == (
+            (Status.FAILED, f"line 10: {words}") if named else (Status.SKIPPED, machine.obstacle(each))
+        )
+        runs, skipped = scale.plan([each], [1], [], {}, {})
+        assert (len(runs), len(skipped)) == ((1, 0) if named else (0, 1))
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ STANDARD = {
     "unittest.mock": ("a constant of the framework that no argument of it changes", ("patch",)),
 }
 CORES = "len(os.sched_getaffinity(0)) counts the cores that it may use"
+NOT_INSTALLED = "its Install line does not install it: mend the import, or name the package there"
 OUTSIDE = "a recipe changes nothing outside of itself"
 # Names of builtins that reach what the syntax tree does not show, or end the process.
 BUILTINS = {
@@ -130,6 +131,13 @@ def fault(recipe: catalogue.Recipe) -> str | None:
     except catalogue.UNREADABLE as error:
         return catalogue.unreadable(error)
     return None
+
+
+def never_installed(recipe: catalogue.Recipe) -> str | None:
+    """What it imports that is not here, although all that its Install line installs is: such a line is no advice."""
+    requirements = catalogue.requirements(recipe.install) if recipe.packages else []
+    absent = [name for name in recipe.packages if not machine.installed(name) and not _comes_with(name, requirements)]
+    return f"imports {', '.join(absent)}: {NOT_INSTALLED}" if absent else None
 
 
 def _check_encoding(path: Path) -> None:
@@ -203,7 +211,7 @@ class Reader:
         elif top.startswith("_"):
             raise Broken(node, f"imports {top}", "it is private")
         elif top != "numpy" and not _comes_with(top, self.requirements):
-            raise Broken(node, f"imports {top}", "its Install line does not install it: name the package there")
+            raise Broken(node, f"imports {top}", NOT_INSTALLED)
         if top == "numpy":
             _numpy(node, module)
 
@@ -318,13 +326,15 @@ def _public(module: str) -> frozenset[str]:
 
 
 def _comes_with(module: str, requirements: list[Requirement]) -> bool:
-    """Whether these requirements, or what they require, install the module; True if it or one of them is not installed,
-    and so nobody knows."""
+    """Whether these requirements, or what they require, install the module; True if one of them is not installed, and
+    so nobody knows."""
     names = {canonicalize_name(each.name) for each in requirements}
-    owners = {canonicalize_name(name) for name in machine.distribution_names(module)}
-    if canonicalize_name(module) in names or owners & _closure(tuple(map(str, requirements))):
+    if canonicalize_name(module) in names or not all(map(_is_installed, names)):
         return True
-    return not machine.installed(module) or not all(map(_is_installed, names))
+    closure = _closure(tuple(map(str, requirements)))
+    if machine.installed(module):
+        return not closure.isdisjoint(map(canonicalize_name, machine.distribution_names(module)))
+    return not all(map(_is_installed, closure))
 
 
 def _is_installed(distribution: str) -> bool:

@@ -86,7 +86,7 @@ def run(
     instead of measuring that before and after each size. ``spent`` is called at the end of each phase of the work.
     """
     obstacle = machine.obstacle(recipe)
-    if obstacle and not recipe.fault:
+    if obstacle and not (recipe.fault or rules.never_installed(recipe)):
         yield from (Result.of(recipe, size, Status.SKIPPED, obstacle) for size in sizes)
         return
     refused = recipe.fault or catalogue.workload_fault(recipe.workload) or rules.fault(recipe)

@@ -165,7 +165,7 @@ def plan(
                 )
             if not workers:
                 obstacle = f"there is no {kind} behind {address}"
-        if recipe.fault:
+        if recipe.fault or rules.never_installed(recipe):  # a row that failed says so
             runs.append(Run(recipe, 1))
         elif obstacle:
             skipped.append(Run(recipe, 0).row(Status.SKIPPED, obstacle))
