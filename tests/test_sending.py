@@ -473,6 +473,12 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
         "plausibility: nothing else was measured on AMD EPYC, 2 cores",
     ):
         assert words in found, (words, found)
+    for source, name in (("mine", "mine"), (None, MACHINE)):
+        advice = {each.place: each.advice for each in findings(made, source=source) if "--machine" in each.advice}
+        save = f"gpu-cookbook compare --save --machine {name}"
+        assert advice["completeness"] == f"{save} --resume measures what is missing."
+        assert advice["noise"] == advice["doubts"]
+        assert advice["noise"] == f"Stop other work, and measure these again: {save} -t TECHNIQUE."
 
 
 def test_a_machine_that_was_busy_is_not_accepted(clone):

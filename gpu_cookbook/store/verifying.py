@@ -107,8 +107,10 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     shown, _ = select(results)
     found += _commits(store, base, results, shown, lines, files)
     found += _conditions(results, lines)
-    found += _ends(shown)
-    found += _complete(shown)
+    name = next((each for each in (source, folder.name) if each and MACHINE.fullmatch(each)), "NAME")
+    save = f"gpu-cookbook compare --save --machine {name}"  # without it, the host's name would be taken
+    found += _ends(shown, save)
+    found += _complete(shown, save)
     found += _scale(store, folder, base)
     found += _limits(store, folder, base)
     found += _transfers(store, folder, base)
@@ -498,8 +500,8 @@ def _some(results: Sequence[Result]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _ends(shown: Sequence[Result]) -> Iterator[Finding]:
-    """How the measurements ended, and how quiet the machine was."""
+def _ends(shown: Sequence[Result], save: str) -> Iterator[Finding]:
+    """How the measurements ended, and how quiet the machine was. ``save``: the command that measures again."""
     for each in shown:
         if each.wrong:
             reason = each.reason or "no reason was stored"
@@ -507,7 +509,7 @@ def _ends(shown: Sequence[Result]) -> Iterator[Finding]:
     known = [(each, metric) for each in shown if each.ok for metric in TIMED if each.value(metric) is not None]
     doubtful = [f"{_of(each)} {metric}: {each.doubt(metric)}" for each, metric in known if each.doubt(metric)]
     noisy = [each for each, metric in known if each.noisy(metric)]
-    advice = "Stop other work, and measure these again: compare --save -t TECHNIQUE."
+    advice = f"Stop other work, and measure these again: {save} -t TECHNIQUE."
     for text in doubtful:
         yield note("doubts", f"? {text}", advice)
     if noisy:
@@ -521,8 +523,8 @@ def _ends(shown: Sequence[Result]) -> Iterator[Finding]:
         )
 
 
-def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
-    """What is missing of all that there is to measure, in each environment."""
+def _complete(shown: Sequence[Result], save: str) -> Iterator[Finding]:
+    """What is missing of all that there is to measure, in each environment. ``save``: the command that measures it."""
     for mine in grouped(shown, lambda each: each.environment):
         there = {each.work: each for each in mine}
         missing: dict[str, list[str]] = {}
@@ -547,7 +549,7 @@ def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
             yield note(
                 "completeness",
                 f"{why}: {', '.join(names[:6])}{more}",
-                "gpu-cookbook compare --save --resume measures what is missing.",
+                f"{save} --resume measures what is missing.",
             )
         skipped = [each for each in mine if each.status == Status.SKIPPED]
         for those in grouped(skipped, lambda each: each.reason):
@@ -559,7 +561,7 @@ def _complete(shown: Sequence[Result]) -> Iterator[Finding]:
                 yield note(
                     "completeness",
                     f"{workload} was not measured in NumPy at {_sizes(bare)}: there are no speedups",
-                    "gpu-cookbook compare --save --resume measures what is missing.",
+                    f"{save} --resume measures what is missing.",
                 )
             if odd := {each.size for each in ok} - set(catalogue.workload_module(workload).SIZES):
                 yield note("completeness", f"{workload} was measured at sizes that are not published: {_sizes(odd)}")
