@@ -7,6 +7,7 @@ on older ones if the oldest can have them. All others are the newest that fit.
 """
 
 import configparser
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from packaging.version import Version
 
 from gpu_cookbook import machine
 from gpu_cookbook.store import asv_files
+from gpu_cookbook.store.commits import StoreError
 
 FOLDER = Path(__file__).parent
 OLDEST = "3.11"  # of the Pythons
@@ -67,5 +69,10 @@ def lock(extra: str) -> str:
 
 
 if __name__ == "__main__":
-    for extra in extras():
-        (FOLDER / f"{extra}.txt").write_text(lock(extra), encoding="utf-8")
+    if not importlib.util.find_spec("uv"):
+        sys.exit("uv is not installed: 'make locks' installs it.")
+    try:
+        for extra in extras():
+            (FOLDER / f"{extra}.txt").write_text(lock(extra), encoding="utf-8")
+    except StoreError as error:
+        sys.exit(str(error))

@@ -189,8 +189,9 @@ def test_the_page_of_an_index_has_no_link_that_breaks_there():
 
 def pins(name):
     """{distribution: [(version, for which environments)]} of a lock."""
-    found = {}
-    for line in (ROOT / "locks" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+    found, path = {}, ROOT / "locks" / f"{name}.txt"
+    assert path.exists(), f"there is no {path.name} for the extra {name} of setup.cfg: make locks"
+    for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             requirement = Requirement(line)
             (pin,) = requirement.specifier
@@ -217,9 +218,34 @@ def test_there_is_a_lock_for_each_kind_of_machine():
 def test_a_lock_has_all_that_its_extra_asks_for(name, python):
     locked = pinned(name, python)
     assert all(len(versions) <= 1 for versions in locked.values())
-    for asked in extra(name):
-        (version,) = locked[canonicalize_name(asked.name)]
-        assert asked.specifier.contains(version), f"{asked}: make locks"
+    assert lacking(locked, extra(name)) == [], f"locks/{name}.txt lacks what setup.cfg names: make locks"
+
+
+def lacking(locked, requirements):
+    """Those that a lock does not have, or not in a version that fits."""
+    return [
+        str(asked)
+        for asked in requirements
+        if not any(map(asked.specifier.contains, locked.get(canonicalize_name(asked.name), ())))
+    ]
+
+
+def test_what_a_lock_lacks_is_named():
+    asked = [Requirement(text) for text in ("numpy<2.5", "Un_heard", "torch>=2.9")]
+    assert lacking({"numpy": [Version("2.4.6")], "torch": [Version("2.8")]}, asked) == ["Un_heard", "torch>=2.9"]
+    with pytest.raises(AssertionError, match="there is no nosuch.txt for the extra nosuch of setup.cfg: make locks"):
+        pins("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [(False, "uv is not installed: 'make locks' installs it"), (True, "run this command inside a")],
+)
+def test_locks_that_cannot_be_written_say_why(there, words, tmp_path):
+    code = f"import runpy, sys; sys.modules['uv'] = {'sys' if there else None}\n"
+    code += f"runpy.run_path({str(ROOT / 'locks' / 'write.py')!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_lock_has_the_versions_that_were_measured():
