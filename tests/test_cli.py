@@ -120,6 +120,11 @@ def test_version():
     assert cookbook("--version")[0] == f"gpu-cookbook {importlib.metadata.version('gpu-cookbook')}\n"
 
 
+def test_python_m_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "gpu_cookbook", "check", "-h"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Usage: gpu-cookbook check" in done.stdout, done.stderr
+
+
 def test_list_imports_no_framework():
     code = (
         "import sys; from gpu_cookbook.cli import app\n"

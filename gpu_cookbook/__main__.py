@@ -1,0 +1,3 @@
+from gpu_cookbook.cli import app
+
+app(prog_name="gpu-cookbook")
