@@ -66,6 +66,7 @@ SIZE = re.compile(
     r"(?P<sign>-?)(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|\d+(?:\.\d+)?[eE]\+?\d+)"
     r"(?:\s*(?:\*\*|\^)\s*(?P<power>\d+))?"
 )
+LEAST = 20  # in characters, with the space between columns, for the last column of list
 PIPE_WIDTH = 160  # in characters, if the output is not a terminal: a file has no width of its own
 
 
@@ -220,11 +221,7 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
     if as_json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
-    # Only the last column folds in a narrow terminal: gpu-cookbook show takes the techniques' names.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("technique", no_wrap=True)
-    table.add_column("lane", no_wrap=True)
-    table.add_column("runs here, or why not", overflow="fold")
+    rows = []
     for technique in sorted({recipe.technique for recipe in recipes}, key=lambda name: (name != "numpy", name)):
         mine = {recipe: obstacle for recipe, obstacle in obstacles.items() if recipe.technique == technique}
         running = ", ".join(recipe.workload for recipe, obstacle in mine.items() if not obstacle)
@@ -234,8 +231,19 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
             if those[0][1]
         ]
         lines = [*[Text(running, style="green")] * bool(running), *(Text(plain(line), style="dim") for line in reasons)]
-        table.add_row(Text(plain(technique)), catalogue.lane_of(technique), Text("\n").join(lines))
-    console().print(table)
+        rows.append((Text(plain(technique)), catalogue.lane_of(technique), Text("\n").join(lines)))
+    # Only the last column folds in a narrow terminal: gpu-cookbook show takes the techniques' names. Where there is no
+    # room for it beside both others, it stands below, beside the names.
+    out = console()
+    narrow = max(len(technique) for technique, *_ in rows) + len("idiomatic") + LEAST > out.width
+    for columns in ((0, 1), (0, 2)) if narrow else ((0, 1, 2),):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in columns:
+            head = ("technique", "lane", "runs here, or why not")[column]
+            table.add_column(head, no_wrap=column < 2, overflow="fold")
+        for row in rows:
+            table.add_row(*(row[column] for column in columns))
+        out.print(table)
     here = [recipe for recipe, obstacle in obstacles.items() if not obstacle]
     one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     others = [name for name in catalogue.environments() if name != machine.environment()]
@@ -244,7 +252,7 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJ
         f"{len(recipes)} recipes, {len(here)} of which run here{environment}. To print one of them:"
         f" gpu-cookbook show {one.workload} {one.technique}"
     )
-    console().print(Text(plain(last)))
+    out.print(Text(plain(last)))
 
 
 def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]:

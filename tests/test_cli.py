@@ -96,13 +96,17 @@ def test_list_takes_workloads():
     assert {row["workload"] for row in rows} == {"multiply", "matmul"}
 
 
-@pytest.mark.parametrize("width", [80, 60])
-def test_list_never_cuts_a_name(width, monkeypatch, capsys):
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_list_never_cuts_a_name_and_leaves_no_column_out(width, monkeypatch, capsys):
     monkeypatch.setattr(cli, "console", lambda: Console(highlight=False, width=width))
     cli.list_recipes()
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= width
-    assert {recipe.technique for recipe in catalogue.recipes()} <= set(out.split())
+    techniques = {recipe.technique for recipe in catalogue.recipes()}
+    assert techniques <= set(out.split())
+    firsts = [found[1] for line in out.splitlines() if (found := re.match(r" (\w+) ", line)) and found[1] in techniques]
+    assert len(firsts) == (2 if width == 40 else 1) * len(techniques)  # beside each part of the table
+    assert all(word in "".join(out.split()) for word in ("idiomatic", "tuned", "multiply", "belongstotheenvironment"))
 
 
 @pytest.mark.slow

@@ -582,6 +582,37 @@ def test_columns_that_do_not_fit_move_below_beside_their_names(every):
     assert list(text.blocks(frameworks, 1000)) == [list(range(len(frameworks.head)))]
 
 
+@pytest.mark.parametrize("width", [30, 40, 60])
+def test_what_tells_rows_apart_stands_beside_every_value(width):
+    """The device, too, if it is in it that rows differ: 1 GPU, or 4 GPUs."""
+    values = {"1 GPU": ("9.54 s", "1.00 ×"), "4 GPUs": ("2.39 s", "3.99 ×")}
+    rows = [(name, "tuned", on, *values[on]) for name in ("dask_cuda_tuned", "ray_cuda_tuned") for on in values]
+    head = ("technique", "lane", "on", "a time in seconds", "speedup")
+    table = tables.Table("Made up", head, "lllrr", [tuple(map(tables.Entry, row)) for row in rows], [], [])
+    assert list(text.blocks(table, width)) == [[0, 1, 2, 3], [0, 1, 2, 4]]
+    lines = drawn([table], width).splitlines()
+    assert all(len(line) <= width for line in lines)
+    for value in ("9.54 s", "1.00 ×", "2.39 s", "3.99 ×"):
+        assert sum(value in line for line in lines) == 2
+
+
+def test_a_long_heading_of_rows_wraps_and_no_device_does():
+    device = "NVIDIA H100 80GB HBM3"
+    rows = [
+        (tables.Entry("a heading that is longer than a device", "group"), *[tables.Entry()] * 2),
+        *((tables.Entry(name), tables.Entry(device), tables.Entry("9.54 s")) for name in ("cupy", "torch")),
+    ]
+    table = tables.Table("Made up", ("technique", "on", "time"), "llr", rows, [], [])
+    assert drawn([table], 50).count(device) == 2
+
+
+def test_rows_below_different_headings_may_have_one_name():
+    group, empty = tables.Entry("40,000", "group"), tables.Entry()
+    rows = [(group, empty, empty), (tables.Entry("a"), tables.Entry("CPU"), tables.Entry("1 s"))] * 2
+    table = tables.Table("Made up", ("technique", "of", "time"), "llr", rows, [], [])
+    assert list(text.blocks(table, 5)) == [[0, 1], [0, 2]]
+
+
 def test_markdown_has_a_cell_for_each_column(every):
     written = text.as_markdown(every)
     assert written.count("\n### ") + 1 == len(every)

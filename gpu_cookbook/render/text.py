@@ -43,12 +43,13 @@ def terminal(tables: Iterable[Table], width: int) -> RenderableType:
         parts.append(Text(table.title, style="bold"))
         for columns in blocks(table, width) if table.rows else ():
             drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
+            fits = sum(_room(table, i) for i in columns) <= width  # if not, names fold before a value is cut
             for i in columns:
                 drawn.add_column(
                     table.head[i],
                     justify="right" if table.align[i] == "r" else "left",
                     overflow="fold",
-                    no_wrap=i > 0 and table.whole(i),
+                    no_wrap=i > 0 and (table.align[i] == "r" or (fits and table.whole(i))),
                 )
             for row in table.rows:
                 if row[0].mark == "group":
@@ -75,12 +76,9 @@ def _path(recipe: Recipe) -> Path:
 
 
 def blocks(table: Table, width: int) -> Iterator[list[int]]:
-    """Lists of column numbers: the columns that name the row (technique, lane, and device if there is room for it), and
-    as many others as fit."""
+    """Lists of column numbers: the columns that name the row, and as many others as fit."""
     rooms = [_room(table, column) for column in range(len(table.head))]
-    names = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
-    if table.head[names - 1] == "on" and sum(rooms[:names]) + max(rooms[names:], default=0) > width:
-        names -= 1
+    names = _names(table, width)
     block, taken = list(range(names)), sum(rooms[:names])
     for column in range(names, len(rooms)):
         if len(block) > names and taken + rooms[column] > width:
@@ -89,6 +87,22 @@ def blocks(table: Table, width: int) -> Iterator[list[int]]:
         block.append(column)
         taken += rooms[column]
     yield block
+
+
+def _names(table: Table, width: int) -> int:
+    """How many columns on the left name the row: the technique, its lane, the device if there is room for it, and
+    whatever else tells the rows below one heading apart."""
+    rooms = [_room(table, column) for column in range(len(table.head))]
+    names = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
+    if table.head[names - 1] == "on" and sum(rooms[:names]) + max(rooms[names:], default=0) > width:
+        names -= 1
+    keys, heading = [], 0
+    for row in table.rows:
+        heading += row[0].mark == "group"
+        keys.append((heading, *(_drawn(entry).plain for entry in row)))
+    words = len(table.align) - len(table.align.lstrip("l"))
+    telling = (count for count in range(1, words + 1) if len({key[: 1 + count] for key in keys}) == len(keys))
+    return max(names, next(telling, 1))
 
 
 def _room(table: Table, column: int) -> int:
