@@ -173,12 +173,13 @@ def test_a_run_that_goes_on_leaves_the_first_result_of_the_one_before(clone):
 
 
 def test_what_is_stored_while_all_is_read_is_not_shown_without_its_conditions(clone, monkeypatch):
-    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
     read = store.Lines
 
     def read_and_store_more(folder):
         found = read(folder)
-        add(store.Writer(store.Store(), "m"), "torch", 40_000, copy_bandwidth=51.0)
+        add(writer, "torch", 40_000, copy_bandwidth=51.0)
         return found
 
     monkeypatch.setattr(store, "Lines", read_and_store_more)
