@@ -362,7 +362,8 @@ class Step:
 
     @property
     def what(self) -> str:
-        return self.recipe.summary.partition(" in ")[2]
+        says = "; only the quarter of the samples that is averaged" if self.recipe.makes_fewer_samples else ""
+        return self.recipe.summary.partition(" in ")[2].rstrip(".") + says
 
     @property
     def entries(self) -> tuple[tables.Entry, ...]:
@@ -379,6 +380,7 @@ def ladders(results: Sequence[Result], name: str) -> Iterator[Step]:
     known = {each.work: each for each in of_one_environment(newest)}
     for workload, size, metric, techniques in LADDERS:
         before = None
+        label = "on the CPU: " if techniques[0] == "numpy" else ""
         for technique in techniques:
             result = known.get((workload, technique, size))
             recipe = catalogue.find(workload, technique)
@@ -386,7 +388,7 @@ def ladders(results: Sequence[Result], name: str) -> Iterator[Step]:
             if time is None or recipe is None:
                 continue
             gain = before.value(Metric(metric)) / time if before and of_one_state(before, result) else None
-            yield Step(f"{workload} {result.label}, {metric}", recipe, result, Metric(metric), gain)
+            yield Step(label + f"{workload} {result.label}, {metric}", recipe, result, Metric(metric), gain)
             before = result
 
 

@@ -38,7 +38,7 @@ from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Recipe, Table
-from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.results import Metric, Result, grouped, of_one_environment
 from gpu_cookbook.words import markdown
 
 HERE = Path(__file__).parent
@@ -149,7 +149,12 @@ def advice_printed() -> str:
 
 
 def recipes_index():
-    lines = ["# Recipes", "", "One page per workload, one tab per framework. Every script is checked.", ""]
+    lines = [
+        "# Recipes",
+        "",
+        "One page per workload, one tab per framework. Every script is checked. Each is a notebook",
+    ]
+    lines += ["too, which installs what it needs: in Colab, choose *File*, then *Upload notebook*.", ""]
     for workload, statement in catalogue.workloads().items():
         count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
@@ -271,7 +276,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
     mine = [
         each
         for machine in stored.results()
-        for each in stored.of(machine, recipe.workload)
+        for each in of_one_environment(stored.of(machine, recipe.workload))
         if each.technique == recipe.technique and each.ok
     ]
     if not mine:

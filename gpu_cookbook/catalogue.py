@@ -86,6 +86,11 @@ class Recipe:
         return self.lane == "tuned" and not self.samples
 
     @property
+    def makes_fewer_samples(self) -> bool:
+        """Whether it makes only those random samples that are averaged. Only random_subset_mean has samples."""
+        return self.shares_samples and hasattr(workload_module(self.workload), "shared_operations")
+
+    @property
     def takes_address(self) -> bool:
         """Whether it can use an engine that is already running."""
         return "address" in self.functions.get("engine", ())

@@ -452,10 +452,8 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
         limit, what = result.cache_bandwidth, "its cache"
     if limit and bandwidth > READ_LIMIT * limit:
         return f"{bandwidth:,.0f} GB/s is more than this device can do: {what} runs at {limit:,.0f} GB/s"
-    least = workload.operations
-    if hasattr(workload, "shared_operations"):  # only random_subset_mean has samples
-        recipe = catalogue.find(result.workload, result.technique)
-        least = workload.shared_operations if recipe and recipe.shares_samples else least
+    recipe = catalogue.find(result.workload, result.technique)
+    least = workload.shared_operations if recipe and recipe.makes_fewer_samples else workload.operations
     rate, limit = least(result.size) / seconds / 1e9, result.arithmetic
     if limit and rate > ARITHMETIC_LIMIT * limit and not TENSOR_CORES.search(result.math or ""):
         return (

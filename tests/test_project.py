@@ -17,6 +17,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from test_installing import extra
 
+from gpu_cookbook import catalogue
+
 ROOT = Path(__file__).parents[1]
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -274,3 +276,8 @@ assert catalogue.FOLDER == catalogue.Path({str(ROOT / "recipes")!r})
 assert catalogue.recipes()
 """
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_what_a_workload_is_fits_into_one_line():
+    """Pages and the terminal show the first line of its docstring."""
+    assert [name for name, statement in catalogue.workloads().items() if not statement.endswith(".")] == []

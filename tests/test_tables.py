@@ -748,3 +748,12 @@ def test_in_html_only_a_column_with_long_words_wraps():
     ]
     html = html_page.html_of(tables.Table("Refused", ["from", "to", "why"], "lll", rows, [], []))
     assert [line.count('class="l name ') for line in html.splitlines() if "<td" in line] == [1, 1]
+
+
+def test_who_makes_fewer_samples_is_said_below_the_tables():
+    results = [
+        making.result(name, 4_000, 1.0, workload="random_subset_mean") for name in ("cupy", "cupy_tuned", "torch_tuned")
+    ]
+    said = [note.text for note in tables.reasons_of(results)]
+    assert said == ["samples: cupy_tuned, torch_tuned: only the quarter that is averaged; others make all of them"]
+    assert not [*tables.reasons_of([making.result("cupy_tuned", 4_000, 1.0)])]

@@ -53,7 +53,8 @@ LEGEND = {  # sign: what it means
         "† is stale: the code of the recipe, its workload or its kernel, or the definition of the metric, has changed"
         " since, or the recipe was removed. A lane in which only some values are stale is not ranked."
     ),
-    "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device.",
+    "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device, half"
+    " of which is writing: what reads more than it writes may be above 100 %.",
     format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
     MODE: "TF32, float16 or bfloat16 after a lane: the recipe rounds the factors of its products. It is ranked among "
     "recipes that do the same, and not compared with NumPy.",
@@ -433,13 +434,16 @@ def _sourced(title: str, source: str) -> str:
 
 
 def reasons_of(results: Iterable[Result]) -> Iterator[Entry]:
-    """Why results have no metrics, errors first; and which techniques use arithmetic other than IEEE 754. Techniques
-    with the same reason share a line."""
+    """Why results have no metrics, errors first; and which techniques use arithmetic other than IEEE 754, or make fewer
+    samples than others. Techniques with the same reason share a line."""
     results = list(results)
     lines = list(without_metrics(results))
     for each in results:
         if each.ok and each.no_device_time and Metric.DEVICE not in each.timings:
             lines.append((each.technique, "no device time", each.no_device_time))
+        recipe = catalogue.find(each.workload, each.technique)
+        if each.ok and recipe and recipe.makes_fewer_samples:
+            lines.append((each.technique, "samples", "only the quarter that is averaged; others make all of them"))
         lines += [
             (f"{each.technique} at {each.label}", f"doubtful {metric}", doubt)
             for metric, doubt in each.doubts.items()

@@ -1,5 +1,4 @@
-"""Ridge regression: the coefficients of a linear model and its intercept, as Ridge(alpha=1).fit(samples, targets) of
-scikit-learn has them, float64.
+"""Ridge regression: the coefficients and the intercept of scikit-learn's Ridge(alpha=1).fit(samples, targets), float64.
 
 The n×p ``samples`` X and the n ``targets`` y are given. The result are the p coefficients w, and the intercept c as the
 last element, for which the sum of the squares of y - X w - c, plus alpha times that of w, is least; the intercept is
