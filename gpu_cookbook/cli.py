@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -188,6 +188,12 @@ def deliver(text: str, form: TableFormat | None = None) -> None:
             raise typer.Exit(1) from None
         say(f"Cannot write to standard output ({error.strerror}): what was measured is in {file.name}")
         raise typer.Exit(1) from None
+
+
+def _loaded(load: Callable[[], tuple[list[Result], list[str]]]) -> tuple[list[Result], list[str]]:
+    """What Store.load() returns; a terminal says meanwhile what takes a few seconds."""
+    with Console(stderr=True).status("Reading the stored results …"):
+        return load()
 
 
 def choose(
@@ -513,7 +519,7 @@ def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowle
 
     try:
         stored = store.Store()
-        results, complaints = stored.load()
+        results, complaints = _loaded(stored.load)
         names = sorted({each.stored.machine for each in results})
         if machine_name and machine_name not in names:
             refuse_other_files(stored, machine_name, workload, names)
@@ -627,7 +633,7 @@ def tables(
     complaints: list[str] = []
     try:
         stored = store.Store()
-        every, complaints = stored.load()
+        every, complaints = _loaded(stored.load)
         results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         if every and not results:
