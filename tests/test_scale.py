@@ -513,6 +513,11 @@ def test_the_story_is_told_of_one_and_all_in_both_lanes():
         "500 ms on 2 cores, 2.00 ×: numba_cpu_tuned",
     ]
     assert texts[2] == ["almost 12 s on a K80", "–", "–"]
+    rows += [row("dask_random_state", 16, 5.0, **about), row("dask_random_state", 64, 4.0, **about)]
+    table = scaling_tables.story(rows)
+    assert table.rows[1][1].text == "5.00 s on 16 cores: dask_random_state" and table.rows[0][1].text == "–"
+    assert [note.text for note in scaling_tables.story(rows[:2]).notes][1:] == [scaling_tables.NEWER]
+    assert not table.notes[1:]
 
 
 def test_a_kept_row_that_disagrees_is_failed(tmp_path, unchanged):

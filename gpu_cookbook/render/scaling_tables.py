@@ -131,14 +131,18 @@ def source(rows: Sequence[Row]) -> str:
 # 2020: on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
 STORY_SIZE, STORY_CHUNK = 100_000, 10_000
 STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
-STORY = (  # (kind of worker, whether all of them, what was reported in 2020)
-    ("core", False, "701 s on one core"),
-    ("core", True, "55 s on 16 cores"),
-    ("GPU", False, "almost 12 s on a K80"),
-    ("GPU", True, "less than 2 s on 8 K80"),
+STORY = (  # (kind of worker, how many, what was reported in 2020); instead of several, all that there are
+    ("core", 1, "701 s on one core"),
+    ("core", 16, "55 s on 16 cores"),
+    ("GPU", 1, "almost 12 s on a K80"),
+    ("GPU", 8, "less than 2 s on 8 K80"),
 )
 STORY_HEAD = ("as reported in 2020", "Dask as it was written then", "fastest tuned recipe")
-AS_WRITTEN = {"core": "dask", "GPU": "dask_cuda_random_state"}
+AS_WRITTEN = {"core": ("dask_random_state", "dask"), "GPU": ("dask_cuda_random_state",)}  # the first that there is
+NEWER = (
+    "On cores, Dask took NumPy's newer generator, default_rng: with RandomState, as it was written then, it has not"
+    " been measured on this machine."
+)
 
 
 def told(rows: Iterable[Row]) -> list[tuple[str, str, Row]]:
@@ -146,12 +150,13 @@ def told(rows: Iterable[Row]) -> list[tuple[str, str, Row]]:
     same program, the tuned lane all of its recipes."""
     rows = list(rows)
     found = []
-    for kind, every, then in STORY:
+    for kind, count, then in STORY:
         for lane in ("idiomatic", "tuned"):
             here = [row for row in _of_story(rows, lane) if row.kind == kind]
-            workers = max((row.workers for row in here if every), default=1)
+            there = {row.workers for row in here}
+            workers = count if count in there or count == 1 else max(there, default=1)
             here = [row for row in here if row.workers == workers]
-            if here and not (every and workers == 1):
+            if here and (count == 1 or workers > 1):
                 found.append((then, lane, min(here, key=_median)))
     return found
 
@@ -171,7 +176,10 @@ def story(rows: Iterable[Row]) -> Table:
         head=STORY_HEAD,
         align="lll",
         rows=[(Entry(then), *(Entry(words_of(then, lane)) for lane in ("idiomatic", "tuned"))) for *_, then in STORY],
-        notes=[Entry("×: speedup over one core in the same column.", "note", (STORY_SOURCE,))],
+        notes=[
+            Entry("×: speedup over one core in the same column.", "note", (STORY_SOURCE,)),
+            *[Entry(NEWER, "note")] * any(row.technique == "dask" for row in best.values()),
+        ],
         records=[{"table": "story", "then": then} | record(row) for (then, _), row in best.items()],
     )
 
@@ -180,7 +188,10 @@ def _of_story(rows: Iterable[Row], lane: str) -> list[Row]:
     mine = [row for row in rows if row.ok and (row.mode, row.size, row.lane) == (STRONG, STORY_SIZE, lane)]
     if lane == "tuned":
         return mine
-    return [row for row in mine if row.technique == AS_WRITTEN.get(row.kind) and row.chunk == STORY_CHUNK]
+    mine = [row for row in mine if row.chunk == STORY_CHUNK]
+    there = {(row.kind, row.technique) for row in mine}
+    chosen = {kind: next((name for name in names if (kind, name) in there), "") for kind, names in AS_WRITTEN.items()}
+    return [row for row in mine if row.technique == chosen.get(row.kind)]
 
 
 def _told_words(best: Row, lane: Iterable[Row]) -> str:
