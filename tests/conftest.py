@@ -42,6 +42,13 @@ if sys.argv[1:2] == ["compare"]:
     compare.check = lambda recipes, finished: compare.Outcome()
 cli.app(prog_name="gpu-cookbook")
 """
+# Several scripts in one process, which imports their framework once.
+RUN_EACH = """
+import runpy, sys
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    runpy.run_path(name, run_name="__main__")
+"""
 UNPROBED = (sys.executable, "-c", MADE_UP)
 
 

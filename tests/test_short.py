@@ -9,7 +9,7 @@ from pathlib import Path
 
 import alone
 import pytest
-from conftest import HANG, invoked, starts_engine, starts_slowly
+from conftest import HANG, RUN_EACH, invoked, starts_engine, starts_slowly
 
 from gpu_cookbook import catalogue, machine, show
 from gpu_cookbook.short import short as shorten
@@ -29,13 +29,6 @@ LONGER = {  # technique -> why its elementwise recipes take more
     "joblib_cuda": "it gives a part to each GPU",
 }
 (ONLY_PREPARED,) = catalogue.choose(["matmul"], ["torch_tuned"])  # its kernel is in prepared() only, which is left out
-# Several in one process, which imports the framework once.
-RUN = """
-import runpy, sys
-for name in sys.argv[1:]:
-    print(name, flush=True)
-    runpy.run_path(name, run_name="__main__")
-"""
 GOLDEN = """\
 # Left out: shape and dtype checks, conversions, out=, page-locked arrays.
 import cupy as cp
@@ -68,7 +61,7 @@ def run(folder, texts):
     there.mkdir()
     for name, text in texts.items():
         (there / f"{name}.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-P", "-c", RUN, *(f"{name}.py" for name in texts)]
+    command = [sys.executable, "-P", "-c", RUN_EACH, *(f"{name}.py" for name in texts)]
     done = subprocess.run(command, cwd=there, env=alone.environment(home), capture_output=True, text=True, timeout=HANG)
     return f"{done.stdout}\n{done.stderr}" if done.returncode else None
 
