@@ -35,6 +35,13 @@ class Refuse:
 
 sys.meta_path.insert(0, Refuse)
 """
+# Several scripts in one process, which imports their framework once. It says which of them begins.
+RUN_EACH = """
+import runpy, sys
+for name in sys.argv[1:]:
+    print(name, file=sys.stderr, flush=True)
+    runpy.run_path(name, run_name="__main__")
+"""
 # On a busy machine a worker of Dask may ask its scheduler once more while both end. Dask logs that with its traceback.
 HEARTBEAT = re.compile(
     r"^[^\n]*Failed to communicate with scheduler during heartbeat\.\n"
@@ -80,23 +87,23 @@ def last_line(text):
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def fault(recipe, home, limit):
-    """What is wrong with the recipe as a script in an empty folder, or None. ``home``: a folder for this run alone."""
+def fault(recipes, home, limit):
+    """What is wrong with recipes as scripts in an empty folder, or None. ``home``: a folder for this run alone. Several
+    are run in one process, which imports their framework once."""
     folder = home / "pasted"
     folder.mkdir()
-    try:
-        (folder / recipe.path.name).write_text(show.script(recipe), encoding="utf-8")
-    except (catalogue.BrokenRecipe, SyntaxError) as error:
-        return str(error)
+    names = [f"{recipe.workload}/{recipe.path.name}" for recipe in recipes]
+    for name, recipe in zip(names, recipes, strict=True):
+        (folder / name).parent.mkdir(exist_ok=True)
+        try:
+            (folder / name).write_text(show.script(recipe), encoding="utf-8")
+        except (catalogue.BrokenRecipe, SyntaxError) as error:
+            return str(error)
+    command = [sys.executable, "-P", *(names if len(names) == 1 else ["-c", RUN_EACH, *names])]
     # Not pipes: what a process that has ended leaves behind may hold these open.
     with (home / "output").open("w+", errors="replace") as output, (home / "log").open("w+", errors="replace") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", recipe.path.name],
-            cwd=folder,
-            env=environment(home),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=log,
+            command, cwd=folder, env=environment(home), stdin=subprocess.DEVNULL, stdout=output, stderr=log
         )
         try:
             code = process.wait(limit)
@@ -110,12 +117,13 @@ def fault(recipe, home, limit):
     said = HEARTBEAT.sub("", texts[1])
     if code:
         ending = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return last_line(said) or ending
+        return (last_line(said) if len(names) == 1 else said) or ending
     if "Traceback" in said or "leaked" in said:
         return last_line(said)
-    lines = runner.without_greetings(recipe.framework, texts[0]).splitlines()
-    if len(lines) != 1 or not (lines[0].startswith(f"{recipe.workload}, ") and lines[0].endswith(", all right")):
-        return f"prints {lines} instead of one line: {recipe.workload}, …, all right"
+    lines = runner.without_greetings(recipes[0].framework, texts[0]).splitlines()
+    wanted = [f"{recipe.workload}, …, all right" for recipe in recipes]
+    if [re.sub(", .*, all right$", ", …, all right", line) for line in lines] != wanted:
+        return f"prints {lines} instead of one line: {' and '.join(wanted)}"
     return None
 
 
@@ -140,7 +148,7 @@ def main():
         def run(recipe):
             home = Path(tempfile.mkdtemp(dir=name))
             start = time.monotonic()
-            return recipe, fault(recipe, home, options.limit), time.monotonic() - start
+            return recipe, fault([recipe], home, options.limit), time.monotonic() - start
 
         with ThreadPoolExecutor(options.jobs) as pool:
             for future in as_completed([pool.submit(run, recipe) for recipe in recipes]):

@@ -27,8 +27,9 @@ LONGEST = (
     *("test_site", "test_scale_clusters", "test_wrong", "test_store", "test_sending", "test_new_framework", "test_cli"),
     *("test_transfers", "test_scale_command", "test_endings", "test_door", "test_scale_out", "test_suite"),
 )
-# Their tests share nothing, and there are some of each recipe: each goes to whichever process is free, in the end.
-SINGLY = ("test_late", "test_numba_simulator", "test_recipes", "test_show")
+# Their tests share nothing, and there are some of each recipe: each goes to whichever process is free, in the end. The
+# last ones are those that take a few seconds each.
+SINGLY = ("test_show", "test_late", "test_numba_simulator", "test_recipes")
 HANG = 300  # seconds after which something hangs, however busy the machine is
 # The command, without 'compare' measuring what this machine can do and checking the recipes before, which take most of
 # its time.
@@ -41,13 +42,6 @@ runner.run = functools.partial(runner.run, probe=Probe("made up", 1e3, 2**20))
 if sys.argv[1:2] == ["compare"]:
     compare.check = lambda recipes, finished: compare.Outcome()
 cli.app(prog_name="gpu-cookbook")
-"""
-# Several scripts in one process, which imports their framework once.
-RUN_EACH = """
-import runpy, sys
-for name in sys.argv[1:]:
-    print(name, flush=True)
-    runpy.run_path(name, run_name="__main__")
 """
 UNPROBED = (sys.executable, "-c", MADE_UP)
 
@@ -86,6 +80,16 @@ def starts_slowly(recipe):
         "jax",
     )
     return starts_engine(recipe) or compiles
+
+
+def together(recipes):
+    """Test parameters: those recipes that run in one process, which are of one framework, but for those that start an
+    engine."""
+    found = {}
+    for recipe in recipes:
+        name = f"{recipe.workload}_{recipe.technique}" if starts_engine(recipe) else recipe.framework
+        found.setdefault(name, []).append(recipe)
+    return [pytest.param(mine, id=name) for name, mine in found.items()]
 
 
 def recipes(*keep, slow=lambda recipe: False):
@@ -171,8 +175,9 @@ def browser():
 
 
 def pytest_collection_modifyitems(items):
-    places = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: (item.path.stem in SINGLY, places.get(item.path.stem, len(places))))
+    places = {name: place - len(LONGEST) for place, name in enumerate(LONGEST)}
+    places |= {name: place for place, name in enumerate(SINGLY, 1)}
+    items.sort(key=lambda item: places.get(item.path.stem, 0))
 
 
 @pytest.hookimpl(optionalhook=True)

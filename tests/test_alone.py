@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import alone as running
 import pytest
 from conftest import HANG
 
@@ -88,3 +89,22 @@ def test_one_that_cannot_run_here_is_not_taken_for_right(tmp_path):
     path.write_text(MADE_UP.format(does="import nosuch"))
     done = alone(path)
     assert done.returncode == 1 and "multiply/made_up: does not run here: nosuch not installed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("", None),
+        ("raise SystemExit(3)", "multiply/with_second.py"),
+        ("import gpu_cookbook", "ModuleNotFoundError: No module named 'gpu_cookbook'"),
+        ("print('one more')", "'one more', 'multiply, made up: 3 elements, all right'] instead of one line"),
+        ("import atexit; atexit.register(os._exit, 4)", "multiply/with_second.py"),
+    ],
+)
+def test_one_of_several_in_a_process_that_is_wrong_is_found(does, reason, tmp_path):
+    paths = [tmp_path / "multiply" / f"with_{name}.py" for name in ("first", "second")]
+    paths[0].parent.mkdir()
+    for path, text in zip(paths, ("", does), strict=True):
+        path.write_text(MADE_UP.format(does=text))
+    fault = running.fault([catalogue.read(path) for path in paths], tmp_path, HANG)
+    assert fault is None if reason is None else reason in fault

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import alone
 import pytest
-from conftest import HANG, RUN_EACH, invoked, starts_engine, starts_slowly
+from conftest import HANG, invoked, starts_slowly, together
 
 from gpu_cookbook import catalogue, machine, show
 from gpu_cookbook.short import short as shorten
@@ -61,7 +61,7 @@ def run(folder, texts):
     there.mkdir()
     for name, text in texts.items():
         (there / f"{name}.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-P", "-c", RUN_EACH, *(f"{name}.py" for name in texts)]
+    command = [sys.executable, "-P", "-c", alone.RUN_EACH, *(f"{name}.py" for name in texts)]
     done = subprocess.run(command, cwd=there, env=alone.environment(home), capture_output=True, text=True, timeout=HANG)
     return f"{done.stdout}\n{done.stderr}" if done.returncode else None
 
@@ -73,14 +73,6 @@ def name_of(recipe):
 HERE = [recipe for recipe in RECIPES if not machine.obstacle(recipe)]
 SOON = [recipe for recipe in HERE if not runs_long(recipe)]
 LATER = [recipe for recipe in HERE if runs_long(recipe)]
-
-
-def together(recipes):
-    """(name, recipes) of those that run in one process: of one framework, but for those that start an engine."""
-    found = {}
-    for recipe in recipes:
-        found.setdefault(name_of(recipe) if starts_engine(recipe) else recipe.framework, []).append(recipe)
-    return [pytest.param(mine, id=name) for name, mine in found.items()]
 
 
 @pytest.mark.parametrize("recipes", together(SOON))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import alone
 import pytest
-from conftest import HANG, recipes, starts_slowly
+from conftest import HANG, recipes, starts_slowly, together
 
-from gpu_cookbook import catalogue, show
+from gpu_cookbook import catalogue, machine, show
 
 RECIPES = catalogue.recipes()
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
@@ -58,9 +58,19 @@ def imports_slowly(recipe):
     return starts_slowly(recipe) or recipe.framework in ("PyTorch", "JAX", "Warp", "PyOpenCL", "Numba")
 
 
-@pytest.mark.parametrize("recipe", recipes(slow=imports_slowly))
+HERE = [recipe for recipe in RECIPES if not machine.obstacle(recipe)]
+
+
+@pytest.mark.parametrize("recipe", recipes(lambda recipe: not imports_slowly(recipe)))
 def test_script_runs_in_an_empty_folder(recipe, tmp_path):
-    assert alone.fault(recipe, tmp_path, HANG) is None
+    assert alone.fault([recipe], tmp_path, HANG) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mine", together(recipe for recipe in HERE if imports_slowly(recipe)))
+def test_scripts_of_a_slow_framework_run_in_an_empty_folder(mine, tmp_path):
+    """In one process. That each runs in its own, too, is seen by tests/test_recipes.py."""
+    assert alone.fault(mine, tmp_path, HANG) is None
 
 
 def test_of_dasks_log_only_a_last_heartbeat_is_left_out():

@@ -16,11 +16,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
+import alone
 import nbformat
 import pytest
 from blocks import PAGES
 from cloning import require_clone
-from conftest import HANG, MADE_UP, RUN_EACH, git, in_browser, invoked
+from conftest import HANG, MADE_UP, git, in_browser, invoked
 
 from gpu_cookbook import catalogue, machine, short, show
 from gpu_cookbook.render.format import digits
@@ -179,7 +180,7 @@ def test_notebooks_run_to_their_charts(site, tmp_path, technique):
         code = code.replace("plt.show()", f"plt.savefig('{workload}.png'); plt.close()")
         code = re.sub(r"^sizes = .*", "sizes = [16, 32]", code, flags=re.MULTILINE)
         (tmp_path / f"{workload}.py").write_text(code, encoding="utf-8")
-    command = [sys.executable, "-P", "-c", RUN_EACH, *(f"{workload}.py" for workload in workloads)]
+    command = [sys.executable, "-P", "-c", alone.RUN_EACH, *(f"{workload}.py" for workload in workloads)]
     environment = runner.environment(tmp_path) | {"MPLBACKEND": "Agg"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
