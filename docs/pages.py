@@ -158,8 +158,8 @@ def recipes_index():
     for workload, statement in catalogue.workloads().items():
         count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
-    lines += ["", "Not there yet: a stencil, a scan, a sort and a Fourier transform. What people bring from pandas,"]
-    lines += ["scikit-learn and SciPy came first: group_mean, regression and norm."]
+    lines += ["", "Not there yet: a stencil, a scan, a sort, and a Fourier transform by itself. What people bring from"]
+    lines += ["pandas, scikit-learn and SciPy came first: group_mean, regression, convolution and norm."]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *catalogue.workloads(), "```", ""])
 
 

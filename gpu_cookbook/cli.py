@@ -354,9 +354,9 @@ def compare(
             "--size",
             "-s",
             metavar="S",
-            help="Only this size, as a number of elements, the side of a square, rows and keys of a table, or rows and"
-            " columns: 40000, 1_000_000, 1e6, 2**28, 1e6x1000. Can be repeated. If omitted, the published sizes;"
-            " without a GPU, the two smallest of them.",
+            help="Only this size, as a number of elements, the side of a square, rows and keys of a table, rows and"
+            " columns, or the lengths of a signal and a kernel: 40000, 1_000_000, 1e6, 2**28, 1e6x1000. Can be"
+            " repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
         ),
     ] = None,
     form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
@@ -460,8 +460,8 @@ def choose_recipe(
             "-s",
             metavar="S",
             help="Any number of elements, or side of a square: 40000, 5_000_000, 5e6, 2**28. Of a table, rows and keys"
-            " that were measured, of regression, rows and columns, and of training, images and the batch:"
-            " 1e6x1000.",
+            " that were measured, of convolution, the lengths of the signal and the kernel, of regression, rows and"
+            " columns, and of training, images and the batch: 1e6x1000.",
         ),
     ],
     data: Annotated[

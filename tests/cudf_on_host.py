@@ -1,4 +1,4 @@
-"""A recipe of group_mean or regression for a GPU on the host: ``python cudf_on_host.py PATH``."""
+"""A recipe of convolution, group_mean or regression for a GPU on the host: ``python cudf_on_host.py PATH``."""
 
 import sys
 from pathlib import Path
@@ -18,6 +18,8 @@ loader = Loader(recipe)
 loader.imports()
 if "polars" in recipe.packages:
     fake_cudf.collect_on_host(sys.modules["polars"])
+if "scipy" in recipe.packages:
+    fake_cudf.dispatch_signals()
 if "sklearn" in recipe.packages:
     fake_cudf.dispatch(sys.modules["sklearn"])
 if "torch" in recipe.packages:

@@ -1,6 +1,6 @@
-"""What the recipes of group_mean and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars, PyTorch and
-scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work. test_cudf.py runs
-them."""
+"""What the recipes of convolution, group_mean and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars, PyTorch,
+SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work. test_cudf.py
+runs them."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import scipy.signal
 
 
 class Series:
@@ -58,10 +59,14 @@ def bincount(x, weights=None):
     return np.bincount(x, weights)
 
 
+def fftconvolve(in1, in2, mode, convolve=scipy.signal.fftconvolve):
+    return convolve(in1, in2, mode=mode).astype(in1.dtype)  # of an empty result, too, unlike SciPy's own
+
+
 def install():
     """Stands for these libraries in this process."""
-    names = ("cudf", "cudf.pandas", "cupy", "cupyx", "dask_cudf")
-    cudf, cudf.pandas, cupy, cupyx, dask_cudf = modules = [ModuleType(name) for name in names]
+    names = ("cudf", "cudf.pandas", "cupy", "cupyx", "cupyx.scipy", "cupyx.scipy.signal", "dask_cudf")
+    cudf, cudf.pandas, cupy, cupyx, _, signal, dask_cudf = modules = [ModuleType(name) for name in names]
     cudf.DataFrame, cudf.Series = DataFrame, Series
     DataFrame.__module__ = Series.__module__ = "cudf"
     cudf.pandas.install = accelerate
@@ -71,6 +76,7 @@ def install():
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
     cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
+    cupy.float32, signal.fftconvolve = np.float32, fftconvolve
     sys.modules.update(zip(names, modules, strict=True))
 
 
@@ -95,6 +101,12 @@ def dispatch(sklearn):
         return fit(ridge, samples, targets)
 
     sklearn.linear_model.Ridge.fit = fitted
+
+
+def dispatch_signals():
+    """SciPy's way to CuPy's arrays is cupyx.scipy, where the dispatch is on."""
+    assert os.environ["SCIPY_ARRAY_API"] == "1"
+    scipy.signal.fftconvolve = fftconvolve
 
 
 def without_cuda(torch):

@@ -17,7 +17,7 @@ WITH_ARRAYS = [pytest.param(r, id=r.workload) for r in RECIPES if "upload" in r.
 
 
 def test_there_is_a_recipe_of_each_workload():
-    assert {recipe.workload for recipe in RECIPES} == workloads_of_kernels() | {"regression", "training"}
+    assert {recipe.workload for recipe in RECIPES} == workloads_of_kernels() | {"convolution", "regression", "training"}
 
 
 def test_a_recipe_runs_without_preallocated_memory_and_kept_executables(monkeypatch):
@@ -49,7 +49,8 @@ def test_an_upload_keeps_nothing_of_its_callers_array(recipe, offset):
 
 
 def recipe_size(recipe):
-    sizes = {"subset_mean": (1_000, 300), "regression": (1_000, 300), "matmul": 200, "training": (8, 2)}
+    pairs = {"convolution": (100_003, 20), "regression": (1_000, 300), "subset_mean": (1_000, 300), "training": (8, 2)}
+    sizes = {**pairs, "matmul": 200}
     return sizes.get(recipe.workload, 100_003)
 
 

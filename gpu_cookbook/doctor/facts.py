@@ -201,6 +201,7 @@ polars.LazyFrame({"x": [1.0]}).select(polars.col("x").mean()).collect(engine=pol
         needs_gpu=True,
         pins=("rapids-dask-dependency",),
     ),
+    Framework("SciPy", "scipy", ("scipy",), "import scipy.signal; scipy.signal.fftconvolve([1.0, 2.0], [1.0, 2.0])"),
     Framework(
         "scikit-learn",
         "sklearn",

@@ -212,6 +212,7 @@ def brief(choice: Choice) -> Choice:
         ),
         "sizes between the smallest and the largest": lambda: shortened(lambda sizes: sizes[:: max(1, len(sizes) - 1)]),
         "increment, which is much like multiply": lambda: without("increment"),
+        "convolution, which is on signals": lambda: without("convolution"),
         "group_mean, which is on tables": lambda: without("group_mean"),
         "regression, which takes products as matmul does": lambda: without("regression"),
         "norm, which is a reduction as subset_mean is": lambda: without("norm"),

@@ -371,7 +371,7 @@ def environment(folder: str) -> dict[str, str]:
     settings["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     # cudf.pandas and Polars' GPU engine would take managed memory, most of the GPU's from the start, and move pages.
     settings |= {"CUDF_PANDAS_RMM_MODE": "async", "POLARS_GPU_ENABLE_CUDA_MANAGED_MEMORY": "0"}
-    settings["SCIPY_ARRAY_API"] = "1"  # or scikit-learn refuses to dispatch to arrays on a GPU
+    settings["SCIPY_ARRAY_API"] = "1"  # or SciPy and scikit-learn refuse to dispatch to arrays on a GPU
     settings["RAY_USAGE_STATS_ENABLED"] = "0"
     settings["PYTHONWARNINGS"] = "ignore"  # NumPy's, of special values; a recipe cannot warn itself
     nvcc = machine.program("nvcc")

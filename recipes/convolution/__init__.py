@@ -5,10 +5,10 @@ Of n samples and a kernel of k, both one-dimensional, the result are the n + k -
 contributes (``mode="full"``): nothing wraps around, and the kernel runs backwards. If either is empty, so is the
 result.
 
-float32, in which most signals are kept and GPUs are fast, because an error in it tells right from wrong here: a Fourier
-transform of N values has log2(N) stages, and so a result of 16,000,000 samples may be off by 2**-12 of the results' root
-mean square, where a signal that was rounded to float16 leaves five times that. All values are finite, and no sum is near
-the largest float32: a Fourier transform spreads a single NaN over the whole result.
+float32, in which most signals are kept and GPUs are fast, because its errors tell right from wrong here: a Fourier
+transform of N values has log2(N) stages, and so a result of 16,000,000 samples may be off by 2**-12 of the results'
+root mean square, where a signal that was rounded to float16 leaves five times that. All values are finite, and no sum
+is near the largest float32: a Fourier transform spreads a single NaN over the whole result.
 """
 
 import numpy as np
