@@ -49,7 +49,7 @@ def words_of(path):
     [
         ("takes as long as in NumPy on one core, or longer", "pageable", "numpy", 0.9, 2),
         ("it is several times as fast", "numpy", "both_ways", 4, 15),
-        ("takes about as long as all cores of the CPU do", "both_ways", "torch_cpu", 0.8, 1.25),
+        ("takes about as long as all CPU cores do", "both_ways", "torch_cpu", 0.8, 1.25),
     ],
 )
 def test_the_verdict_on_transfers_is_that_of_the_newest_run(words, over, under, least, most, run):

@@ -1,5 +1,4 @@
-"""Convolution: the sum of signal[j] * kernel[i - j] over all j for each i, as scipy.signal.fftconvolve(signal, kernel)
-has it, float32.
+"""Convolution: scipy.signal.fftconvolve(signal, kernel), the sum of signal[j] * kernel[i - j] over j, float32.
 
 Of n samples and a kernel of k, both one-dimensional, the result are the n + k - 1 sums to which at least one product
 contributes (``mode="full"``): nothing wraps around, and the kernel runs backwards. If either is empty, so is the
