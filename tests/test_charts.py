@@ -168,6 +168,26 @@ def test_of_many_the_fastest_of_each_framework_and_lane_is_drawn_and_the_table_h
     assert [text for text in texts(chart) if text in (*names, "numpy")] == ["cupy_0", "numpy"]
 
 
+def test_of_many_frameworks_each_lane_has_a_panel_and_the_fastest_a_name():
+    names = [f"framework_{n}" for n in range(charts.MANY + 1)]
+    found = [result(name, size, n + 1.0, framework=name) for n, name in enumerate(names) for size in (SMALL, LARGE)]
+    found += [result("cupy_tuned", size, 1.0) for size in (SMALL, LARGE)]
+    chart = charts.by_size([*found, *(result("numpy", size, 50.0) for size in (SMALL, LARGE))])
+    written = texts(chart)
+    assert [each for each in written if each.endswith(": time")] == ["tuned: time", "idiomatic: time"]
+    assert [each for each in written if each in names] == names[: charts.TOLD]
+    assert written.count("numpy") == 2 and written.count("other frameworks") == 1
+    assert set(rows(chart)) == {*names, "numpy", "cupy_tuned"}
+
+
+def test_frameworks_that_share_a_colour_are_told_apart():
+    known = sorted({recipe.framework for recipe in catalogue.recipes()} - {"NumPy"})
+    clash = ["NumPy", known[0], known[len(svg.COLOURS)]]
+    assert svg.colour(clash[1]) == svg.colour(clash[2])
+    found = svg.colours_apart(clash)
+    assert len(set(found.values())) == 3 and found[clash[1]] == svg.colour(clash[1])
+
+
 def test_results_of_two_environments_have_a_line_each():
     other = [replace(each, environment="other") for each in crossing() if each.technique != "always"]
     chart = charts.by_size([*crossing(), *other])

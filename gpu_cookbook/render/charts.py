@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.figure import Figure
 
 MANY = 12  # the most lines or bars per lane
+TOLD = 8  # lines that can be told apart; with more, the others are grey
+GREY: Style = {"color": INK, "alpha": 0.3, "linewidth": 0.7, "zorder": 1}
 CUT = 5  # times the median: longer bars are cut, because they would leave no room for the others
 NUMPY: Style = {"facecolor": INK, "alpha": 0.6}
 HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # lines only: a dot would be drawn as eight curves
@@ -133,7 +135,8 @@ class Cost:
 
 def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Chart | None:
     """One line per technique of one workload: time over size, with a ring where it becomes faster than NumPy, unless it
-    always is.
+    always is. If there are too many to be readable, each lane has a panel with the fastest of each framework, and only
+    the first of them have a colour and a name.
 
     NumPy transfers and prepares nothing and has no device, so its line shows its resident time, to which speedups are
     relative. None if there is too little to draw, or if a size is more than one number: it has no place on an axis."""
@@ -151,25 +154,41 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     lines.sort(key=lambda line: (-sizes.index(line[-1].size), _time(line[-1], metric)))
     drawn = _fewer(lines, key=lambda line: line[0])
     points = {line[0].name: point for line in lines if (point := overtakes_numpy(line, metric))}
-    rings = [points[line[0].name] for line in drawn if line[0].name in points]
+    many = _are_many(line[0] for line in lines)
+    panels = _by_lane(drawn) if many else {"": drawn}
+    height = 300 if many else 270  # of a panel
 
     def draw(figure: "Figure") -> None:
-        axes = figure.subplots()
-        handles = []
-        for number, line in enumerate(drawn):
-            times = [_time(each, metric) for each in line]
-            style = svg.line_style(line[0], number)
-            handles += axes.plot([each.size for each in line], times, **style, label=line[0].name)
-        if rings:
-            ring: Style = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none", "color": INK}
-            handles += axes.plot(*zip(*rings, strict=True), **ring, zorder=5, label="becomes faster than NumPy")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("size")
-        axes.set_title("time", loc="left")
-        svg.time_axis(axes.yaxis)
-        _size_axis(axes.xaxis, sizes, label)
-        svg.legend(figure, handles)
+        handles: dict[str, Any] = {}
+        for axes, (lane, mine) in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True):
+            grey = _not_numpy(mine)[TOLD:] if many else []
+            named = [line for line in mine if line not in grey]
+            colours = svg.colours_apart(line[0].framework for line in named) if many else {}
+            its: dict[str, Any] = {}
+            for number, line in enumerate(mine):
+                name, style = line[0].name, svg.line_style(line[0], number)
+                if line in grey:
+                    name, style = "other frameworks", GREY
+                elif many:
+                    style["color"] = colours[line[0].framework]
+                xy = [each.size for each in line], [_time(each, metric) for each in line]
+                (drawn_line,) = axes.plot(*xy, **style, label=name)
+                (handles if line in grey else its)[name] = drawn_line
+            if rings := [points[line[0].name] for line in named if line[0].name in points]:
+                ring: Style = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none"}
+                ring |= {"color": INK, "zorder": 5, "label": "becomes faster than NumPy"}
+                (handles["rings"],) = axes.plot(*zip(*rings, strict=True), **ring)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.set_xlabel("size")
+            axes.set_title(f"{lane}: time" if lane else "time", loc="left")
+            svg.time_axis(axes.yaxis)
+            _size_axis(axes.xaxis, sizes, label)
+            if many:
+                svg.legend_beside(axes, list(its.values()))
+            else:
+                handles = its | handles
+        svg.legend(figure, list(handles.values()))
 
     text = _fastest_at_the_end([line[-1] for line in lines if line[-1].size == sizes[-1]], metric)
     if points:
@@ -191,7 +210,7 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
     head = ("technique", "lane", "on", *map(label, sizes), *["faster than NumPy from"] * has_crossings)
     notes = _left_out(results)
     table = _table(title, found, head, "lll" + "r" * (len(head) - 3), rows, records, notes, workload=name)
-    return chart(draw, 270, text, table)
+    return chart(draw, height * len(panels), text, table)
 
 
 def _fastest_at_the_end(found: Sequence[Result], metric: Metric) -> str:
@@ -414,7 +433,7 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
     mine = [each for _, each, _, _ in found]
     metrics = ", ".join(dict.fromkeys(metric for _, _, metric, _ in found))
     title = title or f"{', '.join(dict.fromkeys(each.workload for each in mine))}: {metrics}"
-    head = ("", "workload, size, metric", "technique", "lane", "on", "value")
+    head = ("bar", "workload, size, metric", "technique", "lane", "on", "value")
     return _bars({"": drawn}, _lanes(mine), text, _table(title, mine, head, "lllllr", rows, records))
 
 
@@ -480,10 +499,24 @@ def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
 
 def _fewer(found: list[Any], key: Callable[[Any], Result] = lambda each: each) -> list[Any]:
     """Only the fastest of each framework and lane, if a lane has too many to be readable. ``found``: sorted by time."""
-    lanes = Counter(key(each).lane for each in found)
-    if max(lanes.values()) <= MANY:
+    if not _are_many(map(key, found)):
         return found
     return [same[0] for same in grouped(found, lambda each: (key(each).framework, key(each).lane))]
+
+
+def _are_many(results: Iterable[Result]) -> bool:
+    return max(Counter(each.lane for each in results).values()) > MANY
+
+
+def _by_lane(lines: Sequence[list[Result]]) -> dict[str, list[list[Result]]]:
+    """The lines of each lane, with NumPy's in all of them."""
+    numpy = [line for line in lines if line[0].is_numpy]
+    lanes = {lane: [line for line in _not_numpy(lines) if line[0].lane == lane] for lane in LANES}
+    return {lane: [*mine, *numpy] for lane, mine in lanes.items() if mine}
+
+
+def _not_numpy(lines: Iterable[list[Result]]) -> list[list[Result]]:
+    return [line for line in lines if not line[0].is_numpy]
 
 
 def _how_many(drawn: Sequence[Any], found: Sequence[Any]) -> str:

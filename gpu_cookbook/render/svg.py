@@ -3,7 +3,7 @@
 import hashlib
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -53,6 +53,16 @@ def colour(framework: str) -> str:
     return COLOURS[(known.index(framework) if framework in known else len(known)) % len(COLOURS)]
 
 
+def colours_apart(frameworks: Iterable[str]) -> dict[str, str]:
+    """A colour for each of a few frameworks: its own, or one that no other has here."""
+    found: dict[str, str] = {}
+    for framework in frameworks:
+        own = colour(framework)
+        taken = found.values()
+        found[framework] = own if own not in taken else next(each for each in COLOURS if each not in taken)
+    return found
+
+
 def line_style(each: Result | Row, number: int) -> Style:
     """The style of the line with this number: its colour is the framework's, and dashes are the idiomatic lane's."""
     if each.technique == "numpy":
@@ -88,6 +98,14 @@ def legend(figure: "Figure", handles: Sequence[Any]) -> None:
     figure.legend(
         handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9, handlelength=2.6,
         borderpad=0.2, labelspacing=0.3, columnspacing=1, borderaxespad=0,
+    )  # fmt: skip
+
+
+def legend_beside(axes: "Axes", handles: Sequence[Any]) -> None:
+    """Adds a legend to the right of the axes."""
+    axes.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize=9, handlelength=2.6,
+        labelspacing=0.6, borderaxespad=0,
     )  # fmt: skip
 
 
