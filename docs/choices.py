@@ -21,7 +21,7 @@ SIZES: dict[str, Callable[[Sequence[Size]], Size]] = {
     "medium": lambda sizes: sizes[len(sizes) // 2],
     LARGE: lambda sizes: sizes[-1],
 }
-HEAD = ("workload", "take", "size", "time", "× as fast as NumPy", "tuned, if faster", "its time")
+HEAD = ("workload", "take", "time", "size", "× as fast as NumPy", "tuned, if faster", "its time")
 
 
 def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_html: Callable[[Table], str]) -> str:
@@ -76,8 +76,8 @@ def _rows(known: Knowledge, data: Data, of: Callable[[Sequence[Size]], Size]) ->
         try:
             yield _row(choosing.advise(question, known, here=False), known)
         except choosing.NoAdvice:
-            none = [Entry(format.UNKNOWN)] * (len(HEAD) - 3)
-            yield Entry(workload), Entry("not measured there", "note"), Entry(question.label), *none
+            none = Entry(format.UNKNOWN)
+            yield Entry(workload), Entry("not measured there", "note"), none, Entry(question.label), none, none, none
 
 
 def _row(found: Advice, known: Knowledge) -> Row:
@@ -89,8 +89,8 @@ def _row(found: Advice, known: Knowledge) -> Row:
     return (
         Entry(question.workload),
         Entry(first.technique, "best", tuple(ties), _recipe(question, first)),
-        Entry(question.label),
         Entry(time_of(first)),
+        Entry(question.label),
         Entry(format.digits(numpy.order(Metric.RESIDENT) / first.seconds) if numpy else format.UNKNOWN),
         Entry(fast.technique, recipe=_recipe(question, fast)) if fast else Entry(format.UNKNOWN),
         Entry(time_of(fast) if fast else format.UNKNOWN),

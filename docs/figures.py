@@ -19,6 +19,7 @@ SENT = {  # bytes that must go over the bus to the GPU, at the largest size: of 
     "matmul": 2 * 4 * 4_096**2,
     "subset_mean": catalogue.workload_module("subset_mean").bytes_moved(40_000),
 }
+LONG = 30  # characters: more of them do not fit into a line on a phone
 WINS = {"≈": "from about {} on", "≤": "at every measured size", ">": "at no measured size, up to {}"}
 
 
@@ -41,7 +42,8 @@ class Figure(SphinxRole):
         )
         uri = self.env.app.builder.get_relative_uri(self.env.docname, docname) + ending
         about = {"reftitle": title} if title else {}
-        return nodes.reference("", text + stale, refuri=uri, internal=True, classes=["figure"], **about)
+        classes = ["figure", *["long"] * (len(text) > LONG)]
+        return nodes.reference("", text + stale, refuri=uri, internal=True, classes=classes, **about)
 
     def linked(self, text, *found):
         """The text, linked to the table of the machine that was measured."""

@@ -101,7 +101,9 @@ def write():
     put("generated/scaling.html", "".join(table_html(table, "") for table in others))
     panels = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
     put("generated/scaling-charts.html", charts_html(panels, ""))
-    put("generated/speedups.html", charts_html([speedups.speedups(stored.of(stored.GPU_MACHINE))], ""))
+    picture = charts_html([speedups.speedups(stored.of(stored.GPU_MACHINE))], "")
+    wide = picture.replace("<svg", '<div class="scroll wide"><svg').replace("</svg>", "</svg></div>")
+    put("generated/speedups.html", wide)
     put("generated/first.html", first_chart())
     machines = stored.results()
     first = [machines[name] for name in sorted(machines, key=lambda name: name != stored.GPU_MACHINE)]

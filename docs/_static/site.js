@@ -73,7 +73,8 @@ window.addEventListener("load", () => {
 
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach((each) => each.setAttribute("aria-level", "2"));
-  document.querySelectorAll("pre").forEach((each) => each.setAttribute("tabindex", "0")); // it scrolls sideways
+  // These scroll sideways.
+  document.querySelectorAll("pre, .table-wrapper, .wide").forEach((each) => each.setAttribute("tabindex", "0"));
   document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
   document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
   document.querySelectorAll(".scroll table").forEach(sortable);
