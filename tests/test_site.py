@@ -50,6 +50,9 @@ KINDS = (  # a page of each kind
     "transfers.html",
     "launches.html",
     "together.html",
+    "words.html",
+    "memory.html",
+    "streams.html",
     "command.html",
     "api.html",
 )
@@ -199,6 +202,12 @@ def test_no_heading_is_lost_in_a_paragraph(site):
     for name in pages(site):
         prose = re.sub(r"<pre.*?</pre>|<script.*?</script>", "", (site / name).read_text(encoding="utf-8"), flags=re.S)
         assert not re.search(r"#{2,} \w", prose), name
+
+
+def test_no_column_is_without_a_name(site):
+    for name in pages(site):
+        heads = re.findall(r"<th\b.*?</th>", (site / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert all(re.sub(r"<.*?>", "", head).strip() for head in heads), name
 
 
 def test_speedups_are_against_numpy_on_the_same_machine(site):
