@@ -529,5 +529,6 @@ def test_it_works_from_a_folder(browser, site):
     assert 0 < steps.count() < every and opened.locator("figure svg").first.bounding_box()["height"] > 100
     opened.goto(f"{(site / 'search.html').as_uri()}?q=pyopencl")
     opened.wait_for_selector("#search-results li")
+    assert "without excerpts" in opened.locator("article p.note").inner_text()
     context.close()
     assert set(wrong) <= {"Failed to fetch"}  # the search's excerpts, which a browser does not read from a folder

@@ -75,6 +75,11 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach((each) => each.setAttribute("aria-level", "2"));
   // These scroll sideways.
   document.querySelectorAll("pre, .table-wrapper, .wide").forEach((each) => each.setAttribute("tabindex", "0"));
+  if (location.protocol === "file:") { // from which a browser lets no script read pages
+    const note = Object.assign(document.createElement("p"), { className: "note" });
+    note.textContent = "In a site that is opened from a folder, the search shows titles without excerpts.";
+    document.getElementById("search-results")?.before(note);
+  }
   document.querySelector("aside.sidebar-drawer")?.setAttribute("aria-label", "Pages");
   document.querySelector("aside.toc-drawer")?.setAttribute("aria-label", "On this page");
   document.querySelectorAll(".scroll table").forEach(sortable);
