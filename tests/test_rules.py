@@ -51,7 +51,7 @@ def test_an_import_that_its_install_line_does_not_install_is_no_missing_package(
     """pip would install nothing."""
     path = tmp_path / "multiply" / "with_another.py"
     path.parent.mkdir()
-    words = "imports numpi: its Install line does not install it: mend the import, or name the package there"
+    words = "imports numpi: its Install line does not install it. Mend the import, or name the package there"
     for install, named in (("numpy", True), ("nosuch numpy", False), ("numpi", False)):
         text = HEAD.replace("import numpy as np", "import numpi as np").replace("install numpy", f"install {install}")
         path.write_text(text, encoding="utf-8")

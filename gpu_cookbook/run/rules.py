@@ -72,7 +72,7 @@ STANDARD = {
     "unittest.mock": ("a constant of the framework that no argument of it changes", ("patch",)),
 }
 CORES = "len(os.sched_getaffinity(0)) counts the cores that it may use"
-NOT_INSTALLED = "its Install line does not install it: mend the import, or name the package there"
+NOT_INSTALLED = "its Install line does not install it. Mend the import, or name the package there"
 OUTSIDE = "a recipe changes nothing outside of itself"
 # Names of builtins that reach what the syntax tree does not show, or end the process.
 BUILTINS = {
