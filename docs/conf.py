@@ -16,6 +16,7 @@ extensions = [
     "highlighting",
     "licences",
     "pages",
+    "pairs",
 ]
 exclude_patterns = ["generated"]
 myst_enable_extensions = ["colon_fence"]
