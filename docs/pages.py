@@ -89,7 +89,8 @@ def write():
     reached, complaints = limits.kept_tables(stored.every_result())
     stored.complain(complaints)
     put("generated/limits.html", "".join(table_html(table, "") for table in reached))
-    put("generated/reach.html", table_html(reach.by_framework(stored.of(stored.GPU_MACHINE)), ""))
+    reaching = reach.by_framework(stored.of(stored.GPU_MACHINE))
+    put("generated/reach.html", table_html(reaching, "") if reaching else "")
     put("generated/choose.txt", advice_printed())
     put("generated/choosing.html", "".join(table_html(table, "") for table in advising.tables(stored.every_result())))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]

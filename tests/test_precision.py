@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.signal
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.recipes import increment, matmul, multiply, norm, subset_mean
+from gpu_cookbook.recipes import convolution, increment, matmul, multiply, norm, subset_mean
 from gpu_cookbook.run import precision
 from gpu_cookbook.run.check import Expected
 
@@ -178,6 +179,15 @@ def test_a_norm_whose_squares_do_not_fit_is_infinity_or_the_norm():
 
 def error_of(workload, inputs, result):
     return precision.error(Expected(workload, inputs), lambda: result)
+
+
+@pytest.mark.parametrize("size", [(10_000, 100), (1_000_000, 1_000)])
+def test_a_convolution_in_float32_is_accepted_and_that_of_a_rounded_signal_is_not(size):
+    signal, kernel = convolution.inputs(size)
+    expected = convolution.reference(signal, kernel)
+    allowed = convolution.tolerance(expected, signal, kernel)
+    assert np.abs(scipy.signal.fftconvolve(signal, kernel) - expected).max() < allowed / 20
+    assert np.abs(convolution.reference(signal.astype(np.float16), kernel) - expected).max() > 5 * allowed
 
 
 def test_an_elementwise_result_has_no_error():

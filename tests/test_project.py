@@ -281,3 +281,13 @@ assert catalogue.recipes()
 def test_what_a_workload_is_fits_into_one_line():
     """Pages and the terminal show the first line of its docstring."""
     assert [name for name, statement in catalogue.workloads().items() if not statement.endswith(".")] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_the_links_at_the_top_of_a_page_are_all_its_sections(page):
+    text = page.read_text("utf-8")
+    _, here, rest = text.partition("On this page: ")
+    if here:
+        linked = re.findall(r"\[([^\]]+)\]\(#", rest.partition("\n\n")[0])
+        prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert [" ".join(each.split()) for each in linked] == re.findall(r"^## (.*)$", prose, re.MULTILINE)

@@ -26,7 +26,7 @@ def test_what_moves_memory_has_its_share_of_a_copy():
     # 3 * 4 * 2**28 bytes in 805 µs are 4 TB/s.
     slow, fast = (of("multiply", name, LARGE, time) for name, time in (("cupy", 1.61e-3), ("cupy_tuned", 8.05e-4)))
     entry = cells(slow, fast)["CuPy"]["multiply, 268,435,456"]
-    assert (entry.text, entry.recipe) == ("100 %", ("multiply", "cupy_tuned"))
+    assert (entry.text, entry.recipe) == ("100 % t", ("multiply", "cupy_tuned"))
     assert cells(slow)["CuPy"]["multiply, 268,435,456"].text == "50 %"
 
 
@@ -36,8 +36,8 @@ def test_what_computes_has_its_time_beside_the_least_of_all():
         of("matmul", "warp", 200, 5e-6, framework="Warp"),
         of("random_subset_mean", "warp_tuned", 100_000, 0.01, framework="Warp", metric=Metric.RESIDENT),
     )
-    assert [each["matmul, 200"].text for each in found.values()] == ["1.00 ×", "2.50 ×"]
-    assert found["Warp"]["random_subset_mean, 100,000"].text == "1.00 ×"
+    assert [each["matmul, 200"].text for each in found.values()] == ["1.00 × t", "2.50 ×"]
+    assert found["Warp"]["random_subset_mean, 100,000"].text == "1.00 × t"
     assert found["CuPy"]["random_subset_mean, 100,000"].text == format.UNKNOWN
 
 

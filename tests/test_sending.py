@@ -364,7 +364,9 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     fault(f"runs.jsonl: {words} NVIDIA H100 NVL", of_machine, of_lines(device="NVIDIA H200", driver="580.1"))
     of_results = lambda: edit(results_file(folder), lambda d: d["params"].update(h200))  # noqa: E731
     fault(f"py{sys.version_info[0]}.{sys.version_info[1]}.json: {words} NVIDIA H100 NVL", of_machine, of_results)
-    fault(f"{words} no GPU", of_results)
+    of_another = of_lines(device="NVIDIA H100 NVL", driver="580.1")
+    words = f"has results of NVIDIA H100 NVL, {results_file(folder).name} has NVIDIA H200"
+    fault(f"runs.jsonl: {words}", of_results, of_another)
     fault("its environment is named existing-py_home_ada_python", lambda: rename_environment(
         folder, "existing-py_home_ada_python", "3.12"))  # fmt: skip
     fault("its Python /usr/bin/python", lambda: rename_environment(folder, "existing-py3.12", "/usr/bin/python"))

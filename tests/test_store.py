@@ -598,6 +598,10 @@ def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
 
 def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone, monkeypatch):
     monkeypatch.setattr(machine, "gpus", gpus())
+    add(store.Writer(store.Store(), "mine"), "numpy", 40_000)  # no GPU is known yet: the processor decides
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
+    store.Writer(store.Store(), "mine")
+    monkeypatch.setattr(machine, "gpus", gpus())
     add(store.Writer(store.Store(), "mine"), "torch", 40_000, device="2 × NVIDIA H200", driver="580.1")
     monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
     store.Writer(store.Store(), "mine")

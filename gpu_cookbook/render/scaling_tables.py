@@ -131,14 +131,14 @@ def source(rows: Sequence[Row]) -> str:
 # 2020: on 16 virtual Xeon cores at 2.3 GHz and eight Tesla K80, "a 6.26x speedup compared to a single GPU".
 STORY_SIZE, STORY_CHUNK = 100_000, 10_000
 STORY_SOURCE = ("source", "https://towardsdatascience.com/speed-cubing-for-machine-learning-4bf90170e2ee")
-STORY = (  # (kind of worker, how many, what was reported in 2020); instead of several, all that there are
+STORY = (  # (kind of worker, how many there were, what was reported in 2020); instead of several, all that there are
     ("core", 1, "701 s on one core"),
     ("core", 16, "55 s on 16 cores"),
     ("GPU", 1, "almost 12 s on a K80"),
     ("GPU", 8, "less than 2 s on 8 K80"),
 )
 STORY_HEAD = ("as reported in 2020", "Dask as it was written then", "fastest tuned recipe")
-AS_WRITTEN = {"core": ("dask_random_state", "dask"), "GPU": ("dask_cuda_random_state",)}  # the first that there is
+AS_WRITTEN = {"core": ("dask_random_state", "dask"), "GPU": ("dask_cuda_random_state",)}  # the first that was measured
 NEWER = (
     "On cores, Dask took NumPy's newer generator, default_rng: with RandomState, as it was written then, it has not"
     " been measured on this machine."

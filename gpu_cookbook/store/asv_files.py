@@ -366,8 +366,8 @@ def gpus_of(measured: Iterable[Result | Line]) -> set[str]:
 
 
 def refuse_another_machine(folder: Path) -> None:
-    """StoreError if this machine's folder has the results of a machine with other GPUs or, where neither has one, with
-    another processor or number of cores. A folder without machine.json has nothing to tell by."""
+    """StoreError if this machine's folder has the results of a machine with other GPUs or, where none is known of it,
+    with another processor or number of cores. A folder without machine.json has nothing to tell by."""
     path = folder / "machine.json"
     try:
         there, here = door.read_file(path), _this_machine()
@@ -379,7 +379,7 @@ def refuse_another_machine(folder: Path) -> None:
     if not theirs:  # asv machine and asv run may have written it
         theirs = gpus_of(Lines(folder).lines)
     same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
-    if theirs != ours or not (ours or same):
+    if theirs != ours if theirs else not same:
         raise StoreError(
             f"{folder.name} has the results of another machine, with {_described(theirs, there)}; this one has"
             f" {_described(ours, here)}. Give this one a name of its own: --machine NAME, or --save NAME of a script in"

@@ -243,16 +243,15 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _gpus(files: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Finding]:
-    """Whether all was measured on the GPUs of machine.json. Where asv wrote a file, it names none."""
-    there = gpu_names(files.get("machine.json", {}))
-    places = {name: gpu_names(data["params"]) for name, data in files.items() if name != "machine.json"}
-    if there:
-        places[runs.FILE] = gpus_of(results)
-    for name, gpus in places.items():
-        if "machine.json" in files and gpus - there:
+    """Whether all was measured on the same GPUs, those of machine.json if it names any: what asv writes names none."""
+    places = {name: gpu_names(data if name == "machine.json" else data["params"]) for name, data in files.items()}
+    named = {name: gpus for name, gpus in (places | {runs.FILE: gpus_of(results)}).items() if gpus}
+    first = "machine.json" if "machine.json" in named else next(iter(named), "")
+    for name, gpus in named.items():
+        if gpus - named[first]:
             yield error(
                 name,
-                f"has results of {', '.join(sorted(gpus))}, machine.json has {', '.join(sorted(there)) or 'no GPU'}",
+                f"has results of {', '.join(sorted(gpus))}, {first} has {', '.join(sorted(named[first]))}",
                 "Two machines need two names. Delete what is of the other one, and measure that under its own name.",
             )
 

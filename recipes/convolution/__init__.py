@@ -1,13 +1,13 @@
 """Convolution: scipy.signal.fftconvolve(signal, kernel), the sum of signal[j] * kernel[i - j] over j, float32.
 
-Of n samples and a kernel of k, both one-dimensional, the result are the n + k - 1 sums to which at least one product
+Of n samples and a kernel of k, both one-dimensional, the result is the n + k - 1 sums to which at least one product
 contributes (``mode="full"``): nothing wraps around, and the kernel runs backwards. If either is empty, so is the
 result.
 
-float32, in which most signals are kept and GPUs are fast, because its errors tell right from wrong here: a Fourier
-transform of N values has log2(N) stages, and so a result of 16,000,000 samples may be off by 2**-12 of the results'
-root mean square, where a signal that was rounded to float16 leaves five times that. All values are finite, and no sum
-is near the largest float32: a Fourier transform spreads a single NaN over the whole result.
+In float32, because most signals are, because GPUs are fast in it, and because its errors are small enough to tell right
+from wrong: a Fourier transform of N values has log2(N) stages, and so of 16,000,000 samples a result may be off by
+0.0002 of the results' root mean square, where a signal that was rounded to float16 leaves five times that. All values
+are finite, and no sum is near the largest float32: a Fourier transform spreads a single NaN over the whole result.
 """
 
 import numpy as np
@@ -66,9 +66,13 @@ def tolerance(expected, signal, kernel):
       where a few results are large, those that are computed with them get more of it, but not more than e of the
       largest.
 
-    Theorem 24.2 is about the worst roundings: on CPUs, those of the recipes here left less than a fortieth of this for
-    inputs(), at all published sizes, and less than a third for the special inputs, at up to a million samples. A signal
-    rounded to 11 bits, as in TF32 and float16, leaves more than five times this at the published sizes.
+    The theorem is about powers of two. For lengths with large prime factors, which JAX does not avoid, a library may
+    use Bluestein's algorithm: more transforms, of at least twice the length, which these terms do not count. What is
+    below is room enough for that on CPUs; no GPU has shown it yet.
+
+    Theorem 24.2 is also about the worst roundings: on CPUs, those of the recipes here left less than a fortieth of this
+    for inputs(), at all published sizes, and less than a third for the special inputs, at up to a million samples. A
+    signal rounded to 11 bits, as in TF32 and float16, leaves more than five times this at the published sizes.
     """
     if not expected.size:
         return np.zeros(0)
@@ -89,18 +93,20 @@ def bytes_moved(size):
 
 
 def operations(size):
-    """Whatever is fewer: a multiplication and an addition for each product; or three Fourier transforms of as many real
-    values as there are results, each 2.5 N log2(N), and N / 2 complex products of 6. (In blocks of the signal, there
-    are shorter ones.)"""
+    """At least, whatever is fewer: a multiplication and an addition for each product; or two Fourier transforms of as
+    many real values as there are results, there and back, in blocks as long as the shorter array, each
+    2.5 N log2(length), and N / 2 complex products of 6."""
     samples, taps = size
-    n = samples + taps - 1
-    return min(2 * samples * taps, 3 * n * (2.5 * np.log2(n) + 1))
+    if not min(size):
+        return 0
+    return min(2 * samples * taps, (samples + taps - 1) * (5 * np.log2(min(size)) + 3))
 
 
 def footprint(size):
-    """Bytes of all arrays: the given ones, the result, and two transforms and their product, each as large as that."""
+    """Bytes of all arrays: the given ones, and both of them, two transforms, their product and the result once more,
+    padded to a power of two."""
     samples, taps = size
-    return 4 * (samples + taps) + 16 * (samples + taps - 1)
+    return 4 * (samples + taps) + 24 * (1 << max(0, samples + taps - 2).bit_length())
 
 
 def special_inputs(size, seed=0):

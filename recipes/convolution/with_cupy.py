@@ -32,7 +32,7 @@ def convolution(signal, kernel):
             f" {kernel.dtype} {kernel.shape}"
         )
     if signal.size + kernel.size > 2**30:
-        raise ValueError(f"CuPy's transforms take at most 2**30 values here, not {signal.shape} and {kernel.shape}")
+        raise ValueError(f"CuPy counts with 32 bits: at most 2**30 values together, not {signal.shape}, {kernel.shape}")
     return fftconvolve(signal, kernel, mode="full")
 
 

@@ -2,7 +2,7 @@
 
 Framework: SciPy
 Runs on: NVIDIA GPU
-Install: pip install scipy "cupy-cuda13x[ctk]"
+Install: pip install "scipy>=1.16" "cupy-cuda13x[ctk]"
 Follows: https://docs.scipy.org/doc/scipy/reference/generated/scipy.signal.fftconvolve.html
 Follows: https://docs.scipy.org/doc/scipy/dev/api-dev/array_api.html
 
@@ -28,7 +28,7 @@ def convolution(signal, kernel):
             f" {kernel.dtype} {kernel.shape}"
         )
     if signal.size + kernel.size > 2**30:
-        raise ValueError(f"CuPy's transforms take at most 2**30 values here, not {signal.shape} and {kernel.shape}")
+        raise ValueError(f"CuPy counts with 32 bits: at most 2**30 values together, not {signal.shape}, {kernel.shape}")
     return fftconvolve(signal, kernel, mode="full")
 
 

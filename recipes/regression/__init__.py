@@ -1,6 +1,6 @@
 """Ridge regression: the coefficients and the intercept of scikit-learn's Ridge(alpha=1).fit(samples, targets), float64.
 
-The n×p ``samples`` X and the n ``targets`` y are given. The result are the p coefficients w, and the intercept c as the
+The n×p ``samples`` X and the n ``targets`` y are given. The result is the p coefficients w, and the intercept c as the
 last element, for which the sum of the squares of y - X w - c, plus alpha times that of w, is least; the intercept is
 not penalised. With one row, all coefficients are 0. Without a row or a column there is nothing to fit: a ValueError.
 
