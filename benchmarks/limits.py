@@ -362,7 +362,7 @@ class Step:
 
     @property
     def what(self) -> str:
-        says = "; only the quarter of the samples that is averaged" if self.recipe.makes_fewer_samples else ""
+        says = f"; of the samples {tables.FEWER}" if self.recipe.makes_fewer_samples else ""
         return self.recipe.summary.partition(" in ")[2].rstrip(".") + says
 
     @property

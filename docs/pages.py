@@ -152,12 +152,8 @@ def advice_printed() -> str:
 
 
 def recipes_index():
-    lines = [
-        "# Recipes",
-        "",
-        "One page per workload, one tab per framework. Every script is checked. Each is a notebook",
-    ]
-    lines += ["too, which installs what it needs: in Colab, choose *File*, then *Upload notebook*.", ""]
+    lines = ["# Recipes", "", "One page per workload, one tab per framework. Every script is checked. Each is also a"]
+    lines += ["notebook, which installs what it needs: in Colab, choose *File*, then *Upload notebook*.", ""]
     for workload, statement in catalogue.workloads().items():
         count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")

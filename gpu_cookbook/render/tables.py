@@ -65,6 +65,7 @@ CROSSING = (
     "wins from: the size from which it is faster than NumPy, resident / with transfer; ≈ is estimated between two "
     "measured sizes, ≤ means already at the smallest size, > means not even at the largest."
 )
+FEWER = "only the quarter that is averaged"  # of the samples of random_subset_mean
 REST = (  # after tables in brief
     "gpu-cookbook tables WORKLOAD shows every size and metric of a workload. --format markdown, csv, json or html gives"
     " those of all workloads, and what frameworks can do."
@@ -443,7 +444,7 @@ def reasons_of(results: Iterable[Result]) -> Iterator[Entry]:
             lines.append((each.technique, "no device time", each.no_device_time))
         recipe = catalogue.find(each.workload, each.technique)
         if each.ok and recipe and recipe.makes_fewer_samples:
-            lines.append((each.technique, "samples", "only the quarter that is averaged; others make all of them"))
+            lines.append((each.technique, "samples", f"{FEWER}; others make all of them"))
         lines += [
             (f"{each.technique} at {each.label}", f"doubtful {metric}", doubt)
             for metric, doubt in each.doubts.items()

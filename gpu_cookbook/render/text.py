@@ -36,8 +36,8 @@ def recipe_file(recipe: Recipe) -> str:
 
 
 def terminal(tables: Iterable[Table], width: int) -> RenderableType:
-    """A rich renderable no wider than ``width``. Columns that do not fit are moved below, with those
-    that name the row repeated."""
+    """A rich renderable no wider than ``width``. Columns that do not fit are moved below, with those that name the row
+    repeated."""
     parts: list[RenderableType] = []
     for table in tables:
         parts.append(Text(table.title, style="bold"))
