@@ -28,7 +28,8 @@ LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
 SHARED = {  # with lines of all machines
     **{scaling.FILE: scaling.KIND, LIMITS: "limits"},
-    **{transfers.FILE: transfers.KIND, transfers.LAUNCHES: transfers.KIND, together.FILE: together.KIND},
+    **dict.fromkeys((transfers.FILE, transfers.LAUNCHES, transfers.CONCEPTS), transfers.KIND),
+    together.FILE: together.KIND,
 }
 LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
@@ -38,6 +39,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     LIMITS: "how near the fastest recipes come to their targets",
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
+    transfers.CONCEPTS: "what the memories of the GPU take",
     together.FILE: "how arrays get from one library to another",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }

@@ -1,5 +1,5 @@
-"""Lines of ``python benchmarks/transfers.py --save`` and ``python benchmarks/launches.py --save``: one line of
-transfers.jsonl or launches.jsonl in benchmarks/results per run. Those that came in from others are in a file of the
+"""Lines of ``python benchmarks/transfers.py --save``, and of launches.py and concepts.py: one line of transfers.jsonl,
+launches.jsonl or concepts.jsonl in benchmarks/results per run. Those that came in from others are in a file of the
 same name in their machine's folder."""
 
 import re
@@ -16,7 +16,7 @@ from gpu_cookbook.store.asv_files import MACHINE, refuse_another_machine
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.words import plain
 
-FILE, LAUNCHES, KIND = "transfers.jsonl", "launches.jsonl", "transfers"
+FILE, LAUNCHES, CONCEPTS, KIND = "transfers.jsonl", "launches.jsonl", "concepts.jsonl", "transfers"
 RECIPES = {  # the steps of a recipe: its workload and technique
     "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
     "recipe": ("multiply", "cupy_transfer_tuned"),
@@ -49,6 +49,7 @@ SCRIPTS = {  # of docs/transfers, of the steps whose names differ
 }
 
 LAUNCH = re.compile(r"(?P<way>(?P<script>\w+?)(_on_\w+)?)_[0-9]+_[a-z]+")  # of a launch: "numba_on_cupy_4_resident"
+CONCEPT = re.compile("(coalescing|divergence|occupancy|memories)_[a-z0-9_]+")  # a step: the file with its kernels
 # Of the scripts in docs/launches that launch a kernel in C: the file that it is in.
 KERNELS = {"cuda_core": "add_one.cu", "cupy": "add_one.cu", "pycuda": "add_one.cu", "pyopencl": "add_one.cl"}
 
@@ -57,8 +58,8 @@ Bar = tuple[str, float, float]  # what was busy, from when, and for how long, in
 
 @dataclass(frozen=True)
 class Step:
-    """One way from host arrays to a host array, one copy, or one launch. ``time`` is None if it was not measured, for
-    a ``reason``.
+    """One way from host arrays to a host array, one copy, one launch, or one load. ``time`` is None if it was not
+    measured, for a ``reason``. ``moved``: bytes, where they are counted.
 
     ``bars`` are those of one call, which took ``traced`` seconds under the profiler; gaps of up to ``closed`` µs are
     not in them. ``busy``: for how many µs at least one of the same kind was busy, with those gaps."""
@@ -71,6 +72,7 @@ class Step:
     closed: float = 0
     busy: Mapping[str, float] = field(default_factory=dict)
     stale: bool = False  # its code has changed since
+    moved: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def record(step: Step) -> dict[str, Any]:
         return {"step": step.name, "reason": step.reason}
     time = step.time
     data = {"step": step.name, "time_s": time.median, "q1_s": time.q1, "q3_s": time.q3, "samples": time.count}
+    data |= {"moved_bytes": step.moved} if step.moved else {}
     traced = {"traced_s": step.traced, "closed_us": step.closed, "busy_us": step.busy, "bars": step.bars}
     return data | (traced if step.bars else {})
 
@@ -207,7 +210,8 @@ def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
     busy = data.get("busy_us", {})
     if any(each > 1e6 * traced + 1 for each in busy.values()):
         raise ValueError(f"something is busy for longer than {name} takes")
-    return Step(name, time, "", bars, traced, data.get("closed_us", 0), busy, bool(sources(name) & changed))
+    closed, stale, moved = data.get("closed_us", 0), bool(sources(name) & changed), data.get("moved_bytes", 0)
+    return Step(name, time, "", bars, traced, closed, busy, stale, moved)
 
 
 def sources(name: str) -> set[str]:
@@ -215,5 +219,7 @@ def sources(name: str) -> set[str]:
     if launch := LAUNCH.fullmatch(name):
         files = [f"with_{launch['script']}.py", *filter(None, [KERNELS.get(launch["script"])])]
         return {f"docs/launches/{file}" for file in files}
+    if concept := CONCEPT.fullmatch(name):
+        return {f"docs/concepts/{concept[1]}.cu"}
     recipe = catalogue.find(*RECIPES[name]) if name in RECIPES else None
     return commits.sources(recipe) if recipe else {f"docs/transfers/{SCRIPTS.get(name, name)}.py"}
