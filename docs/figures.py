@@ -1,7 +1,7 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {reached}, {launch}, {hasty}, {balance}, {bus}, {hidden}, {machine}; and {recipe}, a link to
-a recipe with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows, stored.moved and
-stored.launch."""
+{spread}, {best}, {moved}, {reached}, {launch}, {concept}, {hasty}, {balance}, {bus}, {hidden}, {machine}; and {recipe},
+a link to a recipe with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows,
+stored.moved, stored.launch and stored.concept."""
 
 import stored
 from docutils import nodes
@@ -165,6 +165,12 @@ class Launch(Moved):
     read, place = staticmethod(stored.launch), ("launches", "")
 
 
+class Concept(Moved):
+    """The time or the rate of a kernel of docs/concepts, or a ratio of two times."""
+
+    read, place = staticmethod(stored.concept), ("concepts", "#every-figure")
+
+
 class Hasty(Figure):
     """How many times as long as a launch the device computes: what a clock that does not wait leaves out."""
 
@@ -251,7 +257,10 @@ def recipe_place(workload, technique):
     return f"recipes/{workload}", f"{query}#recipes"
 
 
-ROLES = (Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Hasty, Balance, Bus, Hidden, Machine, Recipe)
+ROLES = (
+    *(Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Concept),
+    *(Hasty, Balance, Bus, Hidden, Machine, Recipe),
+)
 
 
 def setup(app):

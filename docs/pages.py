@@ -23,6 +23,7 @@ from gpu_cookbook.render import (
     advice,
     beside,
     charts,
+    concepts,
     history,
     html_page,
     launches,
@@ -112,6 +113,7 @@ def write():
     put("generated/choices.html", shown)
     write_transfers()
     write_launches()
+    write_concepts()
     write_together()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
     for folder in ("recipes", "machines", "history", "generated"):
@@ -371,6 +373,24 @@ def write_launches():
     drawn = {name: chart for name, ways in stored.launched().items() if (chart := launches.launches(ways))}
     first = sorted(drawn, key=lambda name: -len({each["framework"] for each in drawn[name].table.records}))
     put("generated/launches.md", by_machine({name: charts_html([drawn[name]], "") for name in first}, "launches.py"))
+
+
+def write_concepts():
+    """What docs/concepts.md includes: a drawing of the memories with their numbers, and the table of each machine."""
+    rungs = {
+        name: [number and (number.text, str(number.origin)) for number in numbers]
+        for name, numbers in {
+            "registers": (None, None),
+            **{
+                label: (stored.concept(f"memories_{name}_latency"), stored.concept(f"memories_{name}_read rate"))
+                for name, label in (("shared", "shared memory, L1"), ("l2", "L2"), ("device", "device memory"))
+            },
+            "host memory": (None, stored.moved("limit_up rate")),
+        }.items()
+    }
+    put("generated/memories.md", "\n".join(["```{raw} html", concepts.ladder(rungs), "```", ""]))
+    shown = {name: table_html(concepts.stored(run), "") for name, run in stored.conceptual().items()}
+    put("generated/concepts.md", by_machine(shown, "concepts.py"))
 
 
 def write_together():

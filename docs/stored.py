@@ -12,7 +12,7 @@ from sphinx.util import logging
 
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
-from gpu_cookbook.render import launches, scaling_tables, timelines
+from gpu_cookbook.render import concepts, launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE, digits, seconds
 from gpu_cookbook.results import COUNTS, Crossing, Metric, Result, Size
 from gpu_cookbook.scaling import Row
@@ -236,6 +236,14 @@ def launched() -> dict[str, dict[str, transfers.Kept]]:
 
 
 @cache
+def conceptual() -> dict[str, transfers.Kept]:
+    """{machine: its newest run of benchmarks/concepts.py}."""
+    found, complaints = transfers.every(store().folder, transfers.CONCEPTS)
+    complain(complaints)
+    return {name: runs[-1] for name, runs in _by_machine(found).items()}
+
+
+@cache
 def handed_over() -> dict[str, together.Merged]:
     """{machine: what the newest runs of benchmarks/together.py found}, the one with most pairs first."""
     found, complaints = together.every(store().folder)
@@ -320,6 +328,23 @@ def launch(words: str) -> Number | None:
         if run and step and step.time:
             text = NOISE * step.time.noisy + seconds(step.time.median)
             return Number(step.time.median, text, run.origin, step.stale)
+    return None
+
+
+def concept(words: str) -> Number | None:
+    """What "STEP [rate]" names: the time of a kernel or of a load, or the bytes that it moves in a second, on
+    GPU_MACHINE, or on the first machine where it was measured; None if there is none."""
+    name, *others = words.split()
+    if name not in concepts.CASES or others not in ([], ["rate"]):
+        raise NotStored(f"'{words}' names nothing that benchmarks/concepts.py measures")
+    for run in conceptual().values():
+        step = run.steps.get(name)
+        if step and step.time:
+            value = concepts.rate(step) if others else step.time.median
+            if value is None:
+                raise NotStored(f"of {name} no bytes are counted")
+            text = concepts.gigabytes(value) if others else concepts.time_of(step)
+            return Number(value, NOISE * step.time.noisy + text, run.origin, step.stale)
     return None
 
 

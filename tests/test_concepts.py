@@ -4,6 +4,7 @@ times are stored, read and shown. The times here are made up."""
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,12 @@ import pytest
 import typer
 from concepts_on_host import Host
 from conftest import git
+from test_door import dumped, mutants
 
 from gpu_cookbook import machine
 from gpu_cookbook.render import concepts as shown
-from gpu_cookbook.store import transfers
+from gpu_cookbook.render import html_page
+from gpu_cookbook.store import commits, transfers
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "concepts.py"
@@ -139,3 +142,118 @@ def test_every_step_has_a_file_of_kernels():
         assert all((ROOT / path).exists() for path in transfers.sources(name))
     used = {path for name in shown.CASES for path in transfers.sources(name)}
     assert used == {f"docs/concepts/{path.name}" for path in KERNELS.glob("*.cu")}
+
+
+# ---- The page.
+
+
+def line(commit):
+    """A line with times that nobody measured: 10 µs for the first step, 20 for the second, and so on."""
+    steps = []
+    for number, name in enumerate(shown.CASES, 1):
+        time = number * (1e-8 if name.endswith("_latency") else 1e-5)
+        moved = {} if "divergence" in name or name.endswith("_latency") else {"moved_bytes": 10**9}
+        steps.append({"step": name, "time_s": time, "q1_s": time, "q3_s": time, "samples": 10} | moved)
+    return {
+        **{"machine": "nvidia-h200", "device": "A GPU that is made up", "driver": "1.2.3", "processor": "A processor"},
+        **{"versions": "Python 3.12.3", "date": "2026-11-26", "commit": commit, "elements": 1, "steps": steps},
+    }
+
+
+def write(folder, *lines):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / transfers.CONCEPTS).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+
+
+def test_a_kernel_is_stale_once_its_file_has_changed(clone):
+    path = clone / "docs" / "concepts" / "memories.cu"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("int first;\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "--message=A kernel")
+    results = clone / "benchmarks" / "results"
+    write(results, line(git(clone, "rev-parse", "HEAD")))
+    path.write_text("int second;\n")
+    commits.changed_since.cache_clear()
+    steps = transfers.kept(results, transfers.CONCEPTS)[0]["nvidia-h200"].steps
+    assert {name for name, step in steps.items() if step.stale} == {name for name in steps if "memories" in name}
+    table = shown.table(steps, "")
+    assert [row[2].text for row in table.rows if row[0].text == "memories_l1_latency"] == ["†100 ns"]
+    assert [note.text for note in table.notes] == ["† The kernel has changed since it was measured."]
+
+
+def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone):
+    results, commit = clone / "benchmarks" / "results", git(clone, "rev-parse", "HEAD")
+    good, refused = json.dumps(line(commit) | {"machine": "good"}), 0
+    for at, value, changed in mutants(line(commit), 100):
+        write(results)
+        (results / transfers.CONCEPTS).write_text(f"{dumped(changed)}\n{good}\n")
+        found, complaints = transfers.kept(results, transfers.CONCEPTS)
+        assert "good" in found and len(complaints) <= 1, (at, value)
+        refused += len(complaints)
+        for each in found.values():  # what is read can be shown
+            assert "<script" not in html_page.html_of(shown.stored(each))
+    assert refused > 30
+
+
+CONF = """
+import sys
+from pathlib import Path
+
+sys.path[:0] = [{docs!r}, {benchmarks!r}]
+import stored
+from gpu_cookbook.store import transfers
+
+runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
+assert not complaints
+stored.conceptual = lambda: {{run.origin.machine: run for run in runs}}
+
+import pages
+
+pages.HERE = Path({source!r})
+pages.write_concepts()
+extensions = ["myst_parser", "figures", "highlighting"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+exclude_patterns = ["generated"]
+suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not here
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measured", [False, True])
+def test_the_page_shows_what_is_stored(measured, tmp_path):
+    source, file = tmp_path / "docs", tmp_path / "lines"
+    shutil.copytree(KERNELS, source / "concepts")
+    (source / "kernels").symlink_to(ROOT / "kernels")
+    text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").replace("../kernels/", "kernels/")
+    (source / "index.md").write_text(text, encoding="utf-8")
+    file.write_text((json.dumps(line(git(ROOT, "rev-parse", "HEAD"))) + "\n") * measured)
+    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
+    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "-q", source, tmp_path / "out"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    assert ("Not measured yet" in words) == (not measured)
+    for before, number, after in (
+        ("The slow one takes", "0.500 ×", "as long"),
+        ("which is", "50,000 GB/s", "."),
+        ("A load from it takes", "100 ns", "."),
+        ("With one block it takes", "0.625 ×", "as long"),
+    ):
+        assert re.search(
+            rf"{before} {re.escape(number if measured else '(not measured yet)')} ?{re.escape(after)}", words
+        )
+    ladder = next(svg for svg in re.findall(r"<svg.*?</svg>", page, re.S) if "latency" in svg)
+    assert ("90.0 ns" in ladder and "nvidia-h200, commit" in ladder) == measured
+
+
+def test_a_kernel_that_nobody_measures_is_an_error(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    stored = importlib.import_module("stored")
+    for words in ("coalescing", "occupancy_3", "occupancy_1 share", "memories_l2_read rate rate"):
+        with pytest.raises(stored.NotStored, match=r"names nothing that benchmarks/concepts.py measures"):
+            stored.concept(words)

@@ -1,11 +1,13 @@
-"""What benchmarks/concepts.py measured: a table of all, and how a number is written."""
+"""What benchmarks/concepts.py measured: a table of all, a drawing of the memories, and how a number is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from html import escape
 
 from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN, digits, seconds
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY
-from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.store.transfers import Kept, Step
 
 CASES = {
     "coalescing_rows": "neighbouring threads read numbers that are a row apart",
@@ -36,6 +38,10 @@ def rate(step: Step) -> float | None:
     return step.moved / step.time.median if step.time and step.moved else None
 
 
+def gigabytes(each: float) -> str:
+    return f"{digits(each / 1e9)} GB/s"
+
+
 def table(steps: Mapping[str, Step], title: str) -> Table:
     """All that was measured. What failed before its first case is named by itself."""
     rows = []
@@ -44,7 +50,7 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
         if step.time:
             time = STALE * step.stale + NOISE * step.time.noisy + time_of(step)
         if each := rate(step):
-            speed = f"{digits(each / 1e9)} GB/s"
+            speed = gigabytes(each)
         rows.append(tuple(map(Entry, (name, CASES.get(name, ""), time, speed, step.reason))))
     head, align = ["step", "what", "time", "rate", "not measured"], "llrrl"
     if not any(step.reason for step in steps.values()):
@@ -56,3 +62,33 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
     there = {mark for mark in marks for row in rows if mark in row[2].text}
     notes = [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if mark in there]
     return Table(title, head, align, rows, notes, [])
+
+
+def stored(run: Kept) -> Table:
+    """The table of a stored run, and how it came about."""
+    driver = [f"driver {run.driver}"] * bool(run.driver)
+    words = "; ".join([str(run.origin), *driver, run.processor, run.versions])
+    shown = table(run.steps, f"Concepts: {run.device}")
+    return replace(shown, notes=[*shown.notes, Entry(words, "note")])
+
+
+def ladder(rungs: Mapping[str, Sequence[tuple[str, str] | None]]) -> str:
+    """A drawing of memories, the nearest one first: the latency and the bandwidth of each, which are a text and where
+    it was measured."""
+    about = "The memories of a GPU, the nearest first: each is larger and slower than the one above it"
+    lines = [
+        f'<svg viewBox="0 0 600 {40 + 36 * len(rungs)}" role="img" aria-label="{about}" style="max-width: 38rem;'
+        ' width: 100%; font-family: inherit" fill="currentColor" font-size="14" text-anchor="middle">',
+        '<g font-weight="bold"><text x="410" y="20">latency</text><text x="530" y="20">bandwidth</text></g>',
+    ]
+    for number, (name, figures) in enumerate(rungs.items()):
+        wide, top = 150 + 36 * number, 32 + 36 * number
+        lines.append(
+            f'<rect x="{160 - wide / 2:g}" y="{top}" width="{wide}" height="28" rx="4" fill="none"'
+            f' stroke="currentColor" stroke-width="1.5"/><text x="160" y="{top + 19}">{escape(name)}</text>'
+        )
+        for place, figure in zip((410, 530), figures, strict=True):
+            text, origin = figure or (UNKNOWN, "")
+            title = f"<title>{escape(origin)}</title>" if origin else ""
+            lines.append(f'<text x="{place}" y="{top + 19}">{title}{escape(text)}</text>')
+    return "\n".join([*lines, "</svg>"])

@@ -24,7 +24,7 @@ HOSTED = re.compile(
 )
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 # Whose results are stale once it has changed.
-MEASURED = ("recipes", "kernels", "docs/transfers", "docs/launches", "docs/together")
+MEASURED = ("recipes", "kernels", "docs/transfers", "docs/launches", "docs/concepts", "docs/together")
 
 
 class StoreError(OSError):
