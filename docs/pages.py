@@ -377,20 +377,20 @@ def write_launches():
 
 def write_concepts():
     """What docs/concepts.md includes: a drawing of the memories with their numbers, and the table of each machine."""
-    rungs = {
-        name: [number and (number.text, str(number.origin)) for number in numbers]
-        for name, numbers in {
-            "registers": (None, None),
-            **{
-                label: (stored.concept(f"memories_{name}_latency"), stored.concept(f"memories_{name}_read rate"))
-                for name, label in (("shared", "shared memory, L1"), ("l2", "L2"), ("device", "device memory"))
-            },
-            "host memory": (None, stored.moved("limit_up rate")),
-        }.items()
-    }
+
+    def shown(number):
+        if number is None:
+            return "not measured yet", ""
+        return STALE * number.stale + number.text, str(number.origin)
+
+    rungs = {"registers": (None, None)}
+    for name, label in (("shared", "shared memory, L1"), ("l2", "L2"), ("device", "device memory")):
+        numbers = (stored.concept(f"memories_{name}_{what}") for what in ("latency", "read rate"))
+        rungs[label] = tuple(map(shown, numbers))
+    rungs["host memory"] = (None, shown(stored.moved("limit_up rate")))
     put("generated/memories.md", "\n".join(["```{raw} html", concepts.ladder(rungs), "```", ""]))
-    shown = {name: table_html(concepts.stored(run), "") for name, run in stored.conceptual().items()}
-    put("generated/concepts.md", by_machine(shown, "concepts.py"))
+    parts = {name: table_html(concepts.stored(run), "") for name, run in stored.conceptual().items()}
+    put("generated/concepts.md", by_machine(parts, "concepts.py"))
 
 
 def write_together():
