@@ -94,7 +94,7 @@ class Host:
             source = self.folder / f"{file}.cpp"
             source.write_text("\n".join([AROUND.replace("KERNELS", text), *starts]), encoding="utf-8")
             made = source.with_suffix(".so")
-            command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-o", made, source]
+            command = ["g++", "-std=c++20", "-shared", "-fPIC", "-pthread", "-o", made, source]
             subprocess.run(command, check=True, capture_output=True, text=True)
             self.built[file] = ctypes.CDLL(str(made))
         return self.built[file]

@@ -57,6 +57,7 @@ def test_every_kernel_is_right(small, tmp_path):
     assert [host.shared // each for each in shared] == [1, 2, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "found"),
     [

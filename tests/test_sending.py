@@ -249,7 +249,7 @@ def test_a_folder_of_somebody_else_is_not_replaced(clone, folder):
     assert (folder / "thesis.tex").exists()
 
 
-def test_rows_of_scale_limits_transfers_and_launches_go_along_and_are_shown_from_there(clone, folder):
+def test_rows_of_scale_limits_transfers_launches_and_concepts_go_along_and_are_shown_from_there(clone, folder):
     results = clone / "benchmarks/results"
     keep(results, "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
     keep(results, "other", [row(workers=3)], git(clone, "rev-parse", "HEAD"))
@@ -259,14 +259,16 @@ def test_rows_of_scale_limits_transfers_and_launches_go_along_and_are_shown_from
     moved = limits | {"processor": "p", "versions": "Python 3.12.3", "elements": 2**28, "steps": steps}
     del moved["rows"]
     launched = moved | {"elements": 1, "steps": [steps[0] | {"step": "cupy_4_resident"}]}
-    for file, each in ((transfers.FILE, moved), (transfers.LAUNCHES, launched)):
+    loaded = launched | {"steps": [steps[0] | {"step": "memories_l2_read", "moved_bytes": 2**30}]}
+    lines = {transfers.FILE: moved, transfers.LAUNCHES: launched, transfers.CONCEPTS: loaded}
+    for file, each in lines.items():
         (results / file).write_text("".join(json.dumps(each | {"machine": m}) + "\n" for m in ("mine", "o")))
     made = prepare(clone)
     assert errors(made) == []
     assert [line["machine"] for _, line in door.read_lines(made / "limits.jsonl", "limits")[0]] == [MACHINE]
     (results / scaling.FILE).unlink()
-    (results / transfers.FILE).unlink()
-    (results / transfers.LAUNCHES).unlink()
+    for file in lines:
+        (results / file).unlink()
     shutil.copytree(made, results / MACHINE)
     rows, complaints = scaling.kept_of(results, MACHINE)
     assert {each.workers for each in rows} == {1, 2} and complaints == []
@@ -275,9 +277,11 @@ def test_rows_of_scale_limits_transfers_and_launches_go_along_and_are_shown_from
     assert runs_of[MACHINE].seconds("pageable") == 0.3 and complaints == []
     runs_of, complaints = transfers.kept(results, transfers.LAUNCHES)
     assert runs_of[MACHINE].seconds("cupy_4_resident") == 0.3 and complaints == []
+    runs_of, complaints = transfers.kept(results, transfers.CONCEPTS)
+    assert runs_of[MACHINE].steps["memories_l2_read"].moved == 2**30 and complaints == []
 
 
-@pytest.mark.parametrize("file", [transfers.FILE, transfers.LAUNCHES])
+@pytest.mark.parametrize("file", [transfers.FILE, transfers.LAUNCHES, transfers.CONCEPTS])
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -287,7 +291,7 @@ def test_rows_of_scale_limits_transfers_and_launches_go_along_and_are_shown_from
         ({"processor": "at /home/ada/cpu"}, "has "),
     ],
 )
-def test_a_line_of_transfers_or_launches_that_cannot_be_used_is_an_error(file, change, words, clone, folder):
+def test_a_line_of_transfers_launches_or_concepts_that_cannot_be_used_is_an_error(file, change, words, clone, folder):
     line = {"machine": MACHINE, "device": "d", "driver": "1", "date": "2026-11-21", "processor": "p", "elements": 1}
     line |= {"versions": "Python", "commit": git(clone, "rev-parse", "HEAD"), "steps": [{"step": "x", "reason": "y"}]}
     (folder / file).write_text(json.dumps(line) + "\n")
@@ -582,6 +586,7 @@ def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, 
     "name",
     [
         *("machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "transfers.jsonl", "launches.jsonl"),
+        "concepts.jsonl",
         "12345678-x.json",
     ],
 )
