@@ -460,8 +460,8 @@ def choose_recipe(
             "-s",
             metavar="S",
             help="Any number of elements, or side of a square: 40000, 5_000_000, 5e6, 2**28. Of a table, rows and keys"
-            " that were measured, of convolution, the lengths of the signal and the kernel, of regression, rows and"
-            " columns, and of training, images and the batch: 1e6x1000.",
+            " that were measured, of convolution, the lengths of the signal and the kernel, of pca and regression, rows"
+            " and columns, and of training, images and the batch: 1e6x1000.",
         ),
     ],
     data: Annotated[

@@ -1,6 +1,6 @@
-"""What the recipes of convolution, group_mean and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars, PyTorch,
-SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work. test_cudf.py
-runs them."""
+"""What the recipes of convolution, group_mean, pca and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars,
+PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work.
+test_cudf.py runs them."""
 
 import os
 import sys
@@ -76,6 +76,8 @@ def install():
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
     cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
+    for name in ("abs", "column_stack", "maximum", "sign", "take_along_axis"):
+        setattr(cupy, name, getattr(np, name))
     cupy.float32, signal.fftconvolve = np.float32, fftconvolve
     sys.modules.update(zip(names, modules, strict=True))
 
@@ -93,14 +95,19 @@ def collect_on_host(polars):
 
 
 def dispatch(sklearn):
-    """Ridge's way to CuPy's arrays is an SVD, where the dispatch is on."""
-    fit = sklearn.linear_model.Ridge.fit
+    """Ridge's way to CuPy's arrays is an SVD, and PCA's is exact by two of its solvers, where the dispatch is on."""
 
-    def fitted(ridge, samples, targets):
-        assert sklearn.get_config()["array_api_dispatch"] and ridge.solver == "svd"
-        return fit(ridge, samples, targets)
+    def watch(estimator, option, values):
+        fit = estimator.fit
 
-    sklearn.linear_model.Ridge.fit = fitted
+        def fitted(self, *arrays):
+            assert sklearn.get_config()["array_api_dispatch"] and getattr(self, option) in values
+            return fit(self, *arrays)
+
+        estimator.fit = fitted
+
+    watch(sklearn.linear_model.Ridge, "solver", ("svd",))
+    watch(sklearn.decomposition.PCA, "svd_solver", ("covariance_eigh", "full"))
 
 
 def dispatch_signals():

@@ -99,7 +99,7 @@ def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
     found = [recipe for recipe in catalogue.recipes() if "pinned" in recipe.functions]
     names = {(workload, name) for workload in catalogue.workloads() for name in techniques}
     without = {(workload, name) for workload in ("group_mean", "random_subset_mean", "training") for name in techniques}
-    arrays = ("convolution", "regression")
+    arrays = ("convolution", "pca", "regression")
     without |= {(workload, name) for workload in arrays for name in techniques if name not in ("cupy", "torch")}
     assert names - {(recipe.workload, recipe.technique) for recipe in found} == without
     assert {len(recipe.follows) for recipe in found if recipe.technique in techniques} == {2}
@@ -223,6 +223,8 @@ def inputs_of(draw, recipe):
         rows, columns = draw(st.sampled_from([1, 2, 9, 30])), draw(st.sampled_from([1, 4, 12]))  # JAX compiles for each
         layout = layouts(halves(np.float64))
         return draw(layout((rows, columns))), draw(layout((rows,)))
+    if workload == "pca":
+        return (draw(layouts(halves(np.float64))((draw(st.sampled_from([10, 30])), draw(st.sampled_from([10, 12]))))),)
     shape = draw(arrays.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=12) | st.tuples(SIDES, SIDES))
     # Of a norm, special_inputs() has the special values: sums of any others are rounded, maybe all in one direction.
     layout = layouts(halves(np.float32) if workload == "norm" else floats)
