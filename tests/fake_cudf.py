@@ -1,6 +1,6 @@
-"""What the recipes of convolution, group_mean and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars, PyTorch,
-SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work. test_cudf.py
-runs them."""
+"""What the recipes of convolution, group_mean, read_parquet and regression for a GPU use of cuDF, dask-cudf, CuPy,
+Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the
+work. test_cudf.py runs them."""
 
 import os
 import sys
@@ -36,6 +36,11 @@ class DataFrame:
         return Groups(self.frame.groupby(name), sort)
 
 
+def read_parquet(file):
+    table = pd.read_parquet(file)
+    return DataFrame({name: np.array(table[name]) for name in table.columns})
+
+
 class Groups:
     def __init__(self, groups, sort):
         self.groups, self.sort = groups, sort
@@ -67,7 +72,7 @@ def install():
     """Stands for these libraries in this process."""
     names = ("cudf", "cudf.pandas", "cupy", "cupyx", "cupyx.scipy", "cupyx.scipy.signal", "dask_cudf")
     cudf, cudf.pandas, cupy, cupyx, _, signal, dask_cudf = modules = [ModuleType(name) for name in names]
-    cudf.DataFrame, cudf.Series = DataFrame, Series
+    cudf.DataFrame, cudf.Series, cudf.read_parquet = DataFrame, Series, read_parquet
     DataFrame.__module__ = Series.__module__ = "cudf"
     cudf.pandas.install = accelerate
     dask_cudf.from_cudf = lambda table, chunksize: dd.from_pandas(table.frame, chunksize=chunksize)

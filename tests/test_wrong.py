@@ -109,6 +109,7 @@ REASONS = {
     "not_centred": "samples and targets far from 0: ",
     "in_float32": "elements are wrong, the first at [",
     "factors_of_11_bits": "elements are wrong, the first at [0]: ",
+    "values_only": "the result holds 1 numbers instead of 2",
     "circular": "elements are wrong, the first at [0]: ",
     "kernel_not_reversed": "elements are wrong, the first at [0]: ",
     "shifted": "elements are wrong, the first at [0]: ",
@@ -912,6 +913,12 @@ def test_transfers_from_page_locked_arrays_are_measured_where_these_make_a_diffe
     assert Metric.PINNED not in measured(module, device).timings
     device.page_locks = True
     assert measured(module, device).timings[Metric.PINNED].count >= measure.SAMPLES
+
+
+def test_an_upload_that_does_more_than_that_is_not_measured(monkeypatch):
+    assert Metric.TRANSFER in measured(numpy_recipe(), Host()).timings
+    monkeypatch.setattr(multiply, "GIVEN", "with a file", raising=False)
+    assert Metric.TRANSFER not in measured(numpy_recipe(), Host()).timings
 
 
 class TimedOnce:

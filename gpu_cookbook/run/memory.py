@@ -27,11 +27,11 @@ class Deferred(Exception):
     """A result that is not there yet; the message says what it is instead."""
 
 
-def read(result: Any) -> np.ndarray | None:
-    """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, one after the
-    other, or of the last column of a table. None if other processes hold it. Deferred if work is left, or if it cannot
-    be seen whether any is."""
-    parts = [_value(leaf) for leaf in leaves(_last_column(result))]
+def read(result: Any, columns: int = 1) -> np.ndarray | None:
+    """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, or the last so
+    many ``columns`` of a table, one after the other. None if other processes hold it. Deferred if work is left, or if
+    it cannot be seen whether any is."""
+    parts = [_value(leaf) for leaf in leaves(_last(result, columns))]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not parts:
         return None
@@ -137,7 +137,7 @@ def is_changeable(value: Any) -> bool:
 def identity(result: Any) -> set[Any]:
     """What tells the arrays and handles of a result from those of another."""
     found: set[Any] = set()
-    for leaf in leaves(_last_column(result)):
+    for leaf in leaves(_last(result, 1)):
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
         elif is_jax(leaf):
@@ -211,9 +211,9 @@ def _columns(table: Any) -> list[Any]:
     return columns
 
 
-def _last_column(result: Any) -> Any:
-    """Of a table, the column that is compared; the others may be those of the table from which it was made."""
-    return _columns(result)[-1] if _is_table(result) else result
+def _last(result: Any, columns: int) -> Any:
+    """Of a table, the columns that are compared; the others may be those of the table from which it was made."""
+    return _columns(result)[-columns:] if _is_table(result) else result
 
 
 # ---- Arrays.
