@@ -1,4 +1,4 @@
-"""What the recipes of convolution, group_mean, read_parquet and regression for a GPU use of cuDF, dask-cudf, CuPy,
+"""What the recipes of convolution, regression and the workloads on tables for a GPU use of cuDF, dask-cudf, CuPy,
 Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the
 work. test_cudf.py runs them."""
 
@@ -14,10 +14,19 @@ import scipy.signal
 
 class Series:
     def __init__(self, values):
-        self.values = values
+        self.values = pd.Series(values)
+        self.dtype = self.values.dtype
+
+    @property
+    def str(self):
+        return SimpleNamespace(zfill=lambda width: Series(self.values.str.zfill(width)))
 
     def __array__(self, dtype=None, copy=None):
+        assert self.dtype != "str", "cuDF's strings are no array"
         return np.asarray(self.values, dtype)
+
+    def astype(self, dtype):
+        return Series(self.values.astype(dtype))
 
     def to_numpy(self):
         return self.values.to_numpy()
@@ -25,8 +34,9 @@ class Series:
 
 class DataFrame:
     def __init__(self, data):
-        assert all(type(x) is np.ndarray and x.flags.c_contiguous for x in data.values())
-        self.frame = pd.DataFrame(data)
+        columns = {name: x.values if type(x) is Series else x for name, x in data.items()}
+        assert all(type(x) is pd.Series or (type(x) is np.ndarray and x.flags.c_contiguous) for x in columns.values())
+        self.frame = pd.DataFrame(columns)
         self.columns = self.frame.columns
 
     def __getitem__(self, name):

@@ -1,4 +1,4 @@
-"""The recipes of convolution, group_mean, read_parquet and regression for GPUs run without one: in front of a fake of
+"""The recipes of convolution, regression and the workloads on tables for GPUs run without one: in front of a fake of
 cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn on
 the CPU."""
 
@@ -14,7 +14,7 @@ from gpu_cookbook.run import runner
 
 RECIPES = {
     (workload, each.technique): each
-    for workload in ("convolution", "group_mean", "read_parquet", "regression")
+    for workload in ("convolution", "group_mean", "group_mean_strings", "read_parquet", "regression")
     for each in catalogue.of_workload(workload)
     if each.runs_on == "NVIDIA GPU"
 }

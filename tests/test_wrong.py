@@ -109,6 +109,7 @@ REASONS = {
     "not_centred": "samples and targets far from 0: ",
     "in_float32": "elements are wrong, the first at [",
     "factors_of_11_bits": "elements are wrong, the first at [0]: ",
+    "keys_as_numbers": "elements are wrong, the first at [0]: ",
     "values_only": "the result holds 1 numbers instead of 2",
     "circular": "elements are wrong, the first at [0]: ",
     "kernel_not_reversed": "elements are wrong, the first at [0]: ",

@@ -215,6 +215,7 @@ def brief(choice: Choice) -> Choice:
         "convolution, which is on signals": lambda: without("convolution"),
         "group_mean, which is on tables": lambda: without("group_mean"),
         "read_parquet, which reads a file": lambda: without("read_parquet"),
+        "group_mean_strings, which is much like group_mean": lambda: without("group_mean_strings"),
         "regression, which takes products as matmul does": lambda: without("regression"),
         "norm, which is a reduction as subset_mean is": lambda: without("norm"),
         ", ".join(sorted(engines, key=str.lower)): lambda: kept(lambda recipe: recipe.framework not in engines),

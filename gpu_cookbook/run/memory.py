@@ -20,6 +20,7 @@ import numpy as np
 # recipe will allocate: what malloc has given and taken back changes what it does later.
 TOGETHER = 2**26
 STAGE = 2**26  # bytes of page-locked memory through which a CUDA device is read and written
+TEXT = ("str", "string", "object")  # dtypes of a table's columns of strings, in small letters
 BFLOAT16 = np.dtype("V2")  # which NumPy lacks: what the array interface says of it
 
 
@@ -135,9 +136,15 @@ def is_changeable(value: Any) -> bool:
 
 
 def identity(result: Any) -> set[Any]:
-    """What tells the arrays and handles of a result from those of another."""
+    """What tells the arrays and handles of a result from those of another. A column in several parts is copied to be
+    looked at: its copies, whose addresses differ, tell nothing."""
+    kept = [list(leaves(_last(result, 1))) for _ in range(2)]
+    return _names(kept[0]) & _names(kept[1])
+
+
+def _names(kept: Sequence[Any]) -> set[Any]:
     found: set[Any] = set()
-    for leaf in leaves(_last(result, 1)):
+    for leaf in kept:
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
         elif is_jax(leaf):
@@ -201,9 +208,10 @@ def _is_table(value: Any) -> bool:
 
 
 def _columns(table: Any) -> list[Any]:
-    """The arrays in which a table has its columns: on a GPU what has the CUDA array interface; on the host read-only
-    ones of NumPy, since copies of a table share their columns until one of them is written to."""
+    """The arrays in which a table has its columns of numbers: on a GPU what has the CUDA array interface; on the host
+    read-only ones of NumPy, since copies of a table share their columns until one of them is written to."""
     found = [table[name] for name in table.columns] if hasattr(table, "columns") else [table]
+    found = [each for each in found if str(each.dtype).lower() not in TEXT]
     columns = [each if is_cuda(each) else np.asarray(each).view() for each in found]
     for each in columns:
         if type(each) is np.ndarray:
@@ -234,6 +242,8 @@ class _Kind:
 
 def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
+    if type(value) is np.ndarray and value.dtype.kind == "S":
+        return None  # as columns of strings: upload() has made them of numbers
     if is_on_host(value):
         writeable = type(value) is np.ndarray and value.flags.writeable
         read = _copied if type(value) is np.ndarray else np.array
