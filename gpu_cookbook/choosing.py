@@ -44,8 +44,8 @@ class Question:
     data: Data
 
     def __str__(self) -> str:
-        way = WAYS[self.data] if self.has_arrays else "which makes its own data"
-        return f"{self.workload}, {self.label}, {way}"
+        given = getattr(catalogue.workload_module(self.workload), "GIVEN", "which makes its own data")
+        return f"{self.workload}, {self.label}, {WAYS[self.data] if self.has_arrays else given}"
 
     @property
     def label(self) -> str:
@@ -54,8 +54,10 @@ class Question:
 
     @property
     def has_arrays(self) -> bool:
-        """Whether the workload is given arrays: if it makes its own, it does not matter where they are."""
-        return bool(catalogue.workload_module(self.workload).bytes_moved(self.size))
+        """Whether the workload is given arrays, and it matters where they are: it does not if it makes its own, or is
+        GIVEN something else."""
+        workload = catalogue.workload_module(self.workload)
+        return bool(workload.bytes_moved(self.size)) and not hasattr(workload, "GIVEN")
 
     @property
     def on_device(self) -> bool:

@@ -1,4 +1,4 @@
-"""A recipe of convolution, group_mean, pca or regression for a GPU on the host: ``python cudf_on_host.py PATH``."""
+"""A recipe for a GPU, of one of the workloads in test_cudf.py, on the host: ``python cudf_on_host.py PATH``."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""What the recipes of convolution, group_mean, pca and regression for a GPU use of cuDF, dask-cudf, CuPy, Polars,
-PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the work.
-test_cudf.py runs them."""
+"""What the recipes of convolution, pca, regression and the workloads on tables for a GPU use of cuDF, dask-cudf, CuPy,
+Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the
+work. test_cudf.py runs them."""
 
 import os
 import sys
@@ -14,10 +14,19 @@ import scipy.signal
 
 class Series:
     def __init__(self, values):
-        self.values = values
+        self.values = pd.Series(values)
+        self.dtype = self.values.dtype
+
+    @property
+    def str(self):
+        return SimpleNamespace(zfill=lambda width: Series(self.values.str.zfill(width)))
 
     def __array__(self, dtype=None, copy=None):
+        assert self.dtype != "str", "cuDF's strings are no array"
         return np.asarray(self.values, dtype)
+
+    def astype(self, dtype):
+        return Series(self.values.astype(dtype))
 
     def to_numpy(self):
         return self.values.to_numpy()
@@ -25,8 +34,9 @@ class Series:
 
 class DataFrame:
     def __init__(self, data):
-        assert all(type(x) is np.ndarray and x.flags.c_contiguous for x in data.values())
-        self.frame = pd.DataFrame(data)
+        columns = {name: x.values if type(x) is Series else x for name, x in data.items()}
+        assert all(type(x) is pd.Series or (type(x) is np.ndarray and x.flags.c_contiguous) for x in columns.values())
+        self.frame = pd.DataFrame(columns)
         self.columns = self.frame.columns
 
     def __getitem__(self, name):
@@ -34,6 +44,11 @@ class DataFrame:
 
     def groupby(self, name, sort=False):
         return Groups(self.frame.groupby(name), sort)
+
+
+def read_parquet(file):
+    table = pd.read_parquet(file)
+    return DataFrame({name: np.array(table[name]) for name in table.columns})
 
 
 class Groups:
@@ -67,7 +82,7 @@ def install():
     """Stands for these libraries in this process."""
     names = ("cudf", "cudf.pandas", "cupy", "cupyx", "cupyx.scipy", "cupyx.scipy.signal", "dask_cudf")
     cudf, cudf.pandas, cupy, cupyx, _, signal, dask_cudf = modules = [ModuleType(name) for name in names]
-    cudf.DataFrame, cudf.Series = DataFrame, Series
+    cudf.DataFrame, cudf.Series, cudf.read_parquet = DataFrame, Series, read_parquet
     DataFrame.__module__ = Series.__module__ = "cudf"
     cudf.pandas.install = accelerate
     dask_cudf.from_cudf = lambda table, chunksize: dd.from_pandas(table.frame, chunksize=chunksize)

@@ -101,6 +101,17 @@ def test_without_arrays_it_does_not_matter_where_they_are():
         assert str(question) == "random_subset_mean, 20,000², which makes its own data"
 
 
+def test_of_a_file_in_memory_all_start_from_there():
+    results = [
+        replace(each, workload="read_parquet", size=10**6)
+        for each in (on_gpu("cudf", seconds=1.0), on_cpu("polars", seconds=2.0))
+    ]
+    for data in Data:
+        question = asked(10**6, data, "read_parquet")
+        assert choosing.advise(question, Knowledge(results)).plain.first.technique == "cudf"
+        assert str(question) == "read_parquet, 1,000,000 rows, with the file in the host's memory"
+
+
 # ---- The time at any size.
 
 

@@ -152,7 +152,7 @@ def test_show_prints_the_script():
     [
         (["check", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["check", "-t", "cuppy"], "Unknown technique 'cuppy'. Did you mean cupy"),
-        (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: convolution, group_mean, increment, matmul"),
+        (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: convolution, group_mean, group_mean_strings"),
         (
             ["compare", "multiply", "--size", "4000O"],
             "'4000O' is not a valid size: it is not an integer. Write a positive integer such as 40000, ",

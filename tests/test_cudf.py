@@ -1,5 +1,6 @@
-"""The recipes of convolution, group_mean, pca and regression for GPUs run without one: in front of a fake of cuDF that
-is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn on the CPU."""
+"""The recipes of convolution, pca, regression and the workloads on tables for GPUs run without one: in front of a fake
+of cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn on
+the CPU."""
 
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from gpu_cookbook.run import runner
 
 RECIPES = {
     (workload, each.technique): each
-    for workload in ("convolution", "group_mean", "pca", "regression")
+    for workload in ("convolution", "group_mean", "group_mean_strings", "pca", "read_parquet", "regression")
     for each in catalogue.of_workload(workload)
     if each.runs_on == "NVIDIA GPU"
 }
@@ -52,6 +53,7 @@ def test_right_on_the_host(workload, technique, tmp_path):
         marked("group_mean", "dask_cudf", '["value"].mean()', '["value"].sum()', "elements are wrong"),
         marked("group_mean", "cupy", "if keys.size == 0:", "if False:", "CuPy looks for the largest number"),
         marked("group_mean", "torch", '"mean", include_self=False', '"mean"', "elements are wrong"),
+        marked("read_parquet", "cudf", '[table["key"]', '[table["value"]', "elements are wrong"),
         marked("convolution", "cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
         marked("convolution", "scipy_cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
         marked("pca", "sklearn_cupy", ', svd_solver="covariance_eigh"', "", "AssertionError"),

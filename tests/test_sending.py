@@ -470,7 +470,7 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
     commit = git(clone, "rev-parse", "HEAD")[:8]
     for words in (
         f"multiply joblib 40,000, {commit}: failed: 3 of 4 elements are wrong",
-        "completeness: not measured at all: convolution, group_mean, increment",
+        "completeness: not measured at all: convolution, group_mean, group_mean_strings",
         "not measured: multiply cuda_core, multiply cuda_core_tuned, multiply cupy at 1,000,000",
         "skipped, multiply cupy: needs an NVIDIA GPU",
         f"doubts: ? multiply ray 40,000, {commit} resident: another program ran",

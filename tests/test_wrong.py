@@ -113,6 +113,8 @@ REASONS = {
     "divided_by_n": "9 of 110 elements are wrong, the first at [0, 0]: ",
     "any_sign": "elements are wrong, the first at [",
     "components_in_float32": "110 of 110 elements are wrong, the first at [0, 0]: ",
+    "keys_as_numbers": "elements are wrong, the first at [0]: ",
+    "values_only": "the result holds 1 numbers instead of 2",
     "circular": "elements are wrong, the first at [0]: ",
     "kernel_not_reversed": "elements are wrong, the first at [0]: ",
     "shifted": "elements are wrong, the first at [0]: ",
@@ -916,6 +918,12 @@ def test_transfers_from_page_locked_arrays_are_measured_where_these_make_a_diffe
     assert Metric.PINNED not in measured(module, device).timings
     device.page_locks = True
     assert measured(module, device).timings[Metric.PINNED].count >= measure.SAMPLES
+
+
+def test_an_upload_that_does_more_than_that_is_not_measured(monkeypatch):
+    assert Metric.TRANSFER in measured(numpy_recipe(), Host()).timings
+    monkeypatch.setattr(multiply, "GIVEN", "with a file", raising=False)
+    assert Metric.TRANSFER not in measured(numpy_recipe(), Host()).timings
 
 
 class TimedOnce:

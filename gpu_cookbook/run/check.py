@@ -117,7 +117,7 @@ class Expected:
     def held(self, result: Any) -> np.ndarray | None:
         """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
         is no result yet."""
-        held = memory.read(result)
+        held = memory.read(result, len(self.answer) if self.answer.ndim == 2 else 1)
         if held is not None and held.dtype.kind in "iu" and not self.answer.ndim and np.isfinite(self.answer):
             raise memory.Deferred("the result holds whole numbers, and no sum or mean: work is left to download()")
         given = sum(x.size for x in self.inputs if isinstance(x, np.ndarray))

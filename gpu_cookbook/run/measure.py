@@ -484,7 +484,7 @@ def measure(
         found = ways.others(device, result.framework, calls.call, timings[Metric.RESIDENT].median)
         if ambiguous := ways.disagreement(timings[Metric.DEVICE].median, found):
             doubts[Metric.DEVICE] = ambiguous
-    if calls.arrays:
+    if calls.arrays and not hasattr(workload, "GIVEN"):  # upload() would be measured, which does not only upload
         timings[Metric.TRANSFER] = undisturbed(Metric.TRANSFER, lambda: there_and_back(PAGEABLE))
     if calls.pinned and device.page_locks:
         timings[Metric.PINNED] = undisturbed(Metric.PINNED, lambda: there_and_back(PINNED))

@@ -20,6 +20,7 @@ import numpy as np
 # recipe will allocate: what malloc has given and taken back changes what it does later.
 TOGETHER = 2**26
 STAGE = 2**26  # bytes of page-locked memory through which a CUDA device is read and written
+TEXT = ("str", "string", "object")  # dtypes of a table's columns of strings, in small letters
 BFLOAT16 = np.dtype("V2")  # which NumPy lacks: what the array interface says of it
 
 
@@ -27,11 +28,11 @@ class Deferred(Exception):
     """A result that is not there yet; the message says what it is instead."""
 
 
-def read(result: Any) -> np.ndarray | None:
-    """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, one after the
-    other, or of the last column of a table. None if other processes hold it. Deferred if work is left, or if it cannot
-    be seen whether any is."""
-    parts = [_value(leaf) for leaf in leaves(_last_column(result))]
+def read(result: Any, columns: int = 1) -> np.ndarray | None:
+    """A copy of what is in the memory of a result: of an array, a number, of several arrays or handles, or the last so
+    many ``columns`` of a table, one after the other. None if other processes hold it. Deferred if work is left, or if
+    it cannot be seen whether any is."""
+    parts = [_value(leaf) for leaf in leaves(_last(result, columns))]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not parts:
         return None
@@ -135,9 +136,15 @@ def is_changeable(value: Any) -> bool:
 
 
 def identity(result: Any) -> set[Any]:
-    """What tells the arrays and handles of a result from those of another."""
+    """What tells the arrays and handles of a result from those of another. A column in several parts is copied to be
+    looked at: its copies, whose addresses differ, tell nothing."""
+    kept = [list(leaves(_last(result, 1))) for _ in range(2)]
+    return _names(kept[0]) & _names(kept[1])
+
+
+def _names(kept: Sequence[Any]) -> set[Any]:
     found: set[Any] = set()
-    for leaf in leaves(_last_column(result)):
+    for leaf in kept:
         if hasattr(leaf, "__dask_graph__"):
             found |= {id(_data(node)) for node in dict(leaf.__dask_graph__()).values()}
         elif is_jax(leaf):
@@ -201,9 +208,10 @@ def _is_table(value: Any) -> bool:
 
 
 def _columns(table: Any) -> list[Any]:
-    """The arrays in which a table has its columns: on a GPU what has the CUDA array interface; on the host read-only
-    ones of NumPy, since copies of a table share their columns until one of them is written to."""
+    """The arrays in which a table has its columns of numbers: on a GPU what has the CUDA array interface; on the host
+    read-only ones of NumPy, since copies of a table share their columns until one of them is written to."""
     found = [table[name] for name in table.columns] if hasattr(table, "columns") else [table]
+    found = [each for each in found if str(each.dtype).lower() not in TEXT]
     columns = [each if is_cuda(each) else np.asarray(each).view() for each in found]
     for each in columns:
         if type(each) is np.ndarray:
@@ -211,9 +219,9 @@ def _columns(table: Any) -> list[Any]:
     return columns
 
 
-def _last_column(result: Any) -> Any:
-    """Of a table, the column that is compared; the others may be those of the table from which it was made."""
-    return _columns(result)[-1] if _is_table(result) else result
+def _last(result: Any, columns: int) -> Any:
+    """Of a table, the columns that are compared; the others may be those of the table from which it was made."""
+    return _columns(result)[-columns:] if _is_table(result) else result
 
 
 # ---- Arrays.
@@ -234,6 +242,8 @@ class _Kind:
 
 def _kind(value: Any) -> _Kind | None:
     # Exact types: a class that is derived from one of them may compute when it is asked for its values.
+    if type(value) is np.ndarray and value.dtype.kind == "S":
+        return None  # as columns of strings: upload() has made them of numbers
     if is_on_host(value):
         writeable = type(value) is np.ndarray and value.flags.writeable
         read = _copied if type(value) is np.ndarray else np.array

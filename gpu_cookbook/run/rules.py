@@ -34,6 +34,7 @@ STANDARD = {
     "enum": ("plain values", ()),
     "fractions": ("plain numbers", ()),
     "functools": ("partial functions, and kernels that are compiled once", ()),
+    "io": ("a file in memory", ("BytesIO",)),
     "itertools": ("parts and pairs", ()),
     "math": ("plain numbers", ()),
     "numbers": ("plain numbers", ()),

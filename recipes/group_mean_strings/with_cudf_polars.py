@@ -1,0 +1,48 @@
+"""Group mean by strings in Polars on a GPU: a lazy query as in with_polars.py, collected by its engine of cuDF.
+
+Framework: Polars
+Runs on: NVIDIA GPU
+Install: pip install cudf-polars-cu13 polars numpy
+Shapes: fewer than 2**32 rows
+Environment: rapids
+Follows: https://docs.pola.rs/user-guide/gpu-support/
+Follows: https://docs.rapids.ai/api/cudf/stable/cudf_polars/usage/
+
+A table of Polars is in the host's memory: each call takes it to the GPU, and brings the result back. Without
+raise_on_fail, Polars does on the CPU what the engine cannot, without a word. Unless an environment variable says
+otherwise, the engine takes managed memory: gpu-cookbook runs this recipe with POLARS_GPU_ENABLE_CUDA_MANAGED_MEMORY=0.
+"""
+
+import numpy as np
+import polars as pl
+
+
+def upload(keys, values):
+    keys, values = np.array(keys, np.int64, order="C"), np.array(values, np.float64, order="C")  # or they are shared
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean_strings takes two flat arrays of one length, not {keys.shape} and {values.shape}")
+    if keys.size >= 2**32:
+        raise ValueError(f"Polars counts rows with 32 bits, and cannot take {keys.size:,}")
+    table = pl.DataFrame({"key": keys, "value": values})
+    return (table.with_columns(pl.col("key").cast(pl.String).str.zfill(20)),)
+
+
+def group_mean_strings(table):
+    query = table.lazy().group_by("key").agg(pl.col("value").mean()).sort("key")
+    return query.collect(engine=pl.GPUEngine(raise_on_fail=True))
+
+
+def wait(means):
+    pass  # collect() returns when the result is on the host
+
+
+def download(means):
+    return means["value"].to_numpy()
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    keys, values = rng.integers(0, 1_000, 1_000_003), rng.standard_normal(1_000_003)
+    result = download(group_mean_strings(*upload(keys, values)))
+    np.testing.assert_allclose(result, np.bincount(keys, values) / np.bincount(keys), rtol=1e-9, atol=1e-12)
+    print("group_mean_strings, Polars with cuDF: 1,000,003 rows, 1,000 keys, all right")

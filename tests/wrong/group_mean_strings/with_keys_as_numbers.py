@@ -1,0 +1,28 @@
+"""Wrong: the keys stay numbers, whose order is another where some are negative.
+
+Framework: pandas
+Runs on: CPU
+Install: pip install pandas
+"""
+
+import numpy as np
+import pandas as pd
+
+
+def upload(keys, values):
+    keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64)
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean_strings takes two flat arrays of one length, not {keys.shape} and {values.shape}")
+    return (pd.DataFrame({"key": keys, "value": values}),)  # a copy
+
+
+def group_mean_strings(table):
+    return table.groupby("key")["value"].mean()  # in the order of the keys: sort=True is the default
+
+
+def wait(means):
+    pass  # pandas returns when it is done
+
+
+def download(means):
+    return np.array(means.to_numpy())
