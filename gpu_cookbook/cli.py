@@ -80,6 +80,13 @@ class TableFormat(enum.StrEnum):
     html = "html"
 
 
+class ListFormat(enum.StrEnum):
+    """The formats of everything else that can be printed for a program, too."""
+
+    table = "table"
+    json = "json"
+
+
 class Lane(enum.StrEnum):
     """What a recipe aims at: to follow the documentation, or to be fast."""
 
@@ -106,9 +113,8 @@ def main(
     _require_streams()
 
 
-Workloads = Annotated[
-    list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads to use. All, if omitted.")
-]
+Workloads = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD", help="Workloads to use. All, if omitted.")]
+OneWorkload = Annotated[str, typer.Argument(metavar="WORKLOAD", help="For example multiply.")]
 Techniques = Annotated[
     list[str] | None, typer.Option("--technique", "-t", metavar="T", help="Only this technique. Can be repeated.")
 ]
@@ -118,7 +124,8 @@ OneLane = Annotated[
         "--lane", help="Only recipes written as the documentation teaches (idiomatic), or only those tuned for speed."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AnyForm = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
+ListForm = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
 
 
 def console() -> Console:
@@ -220,11 +227,11 @@ def progress() -> Progress:
 
 
 @app.command("list")
-def list_recipes(workloads: Workloads = None, lane: OneLane = None, as_json: AsJson = False) -> None:
+def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListForm = ListFormat.table) -> None:
     """Show every workload and technique, and what runs on this machine, in this environment."""
     recipes = choose(workloads, (), lane)
     obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
-    if as_json:
+    if form is ListFormat.json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
     rows = []
@@ -276,7 +283,7 @@ def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def doctor(form: ListForm = ListFormat.table) -> None:
     """Examine this machine (GPUs, driver, compilers, OpenCL, frameworks), and say how to fix what does not work.
 
     Exits with 1 if something that is installed does not work.
@@ -284,7 +291,7 @@ def doctor(as_json: AsJson = False) -> None:
     from gpu_cookbook import doctor as examination  # imported here because it is slow, and 'list' must stay fast
 
     findings = examination.examine()
-    if as_json:
+    if form is ListFormat.json:
         print(format.as_json(examination.as_json(findings)), end="")
     else:
         console().print(examination.table(findings))
@@ -294,8 +301,11 @@ def doctor(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    workload: Annotated[str, typer.Argument(help="For example multiply.")],
-    technique: Annotated[str | None, typer.Argument(help="For example cupy_raw. If omitted, names them all.")] = None,
+    workload: OneWorkload,
+    technique: Annotated[
+        str | None,
+        typer.Argument(metavar="TECHNIQUE", help="For example cupy_raw. If omitted, names them all."),
+    ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="Only the lines that one would type in a notebook, without checks.")
     ] = False,
@@ -321,7 +331,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="Also exit with 1 if a recipe was skipped. Meant for a machine with a GPU.")
     ] = False,
-    as_json: AsJson = False,
+    form: ListForm = ListFormat.table,
 ) -> None:
     """Check every recipe that runs here against NumPy, at the sizes, layouts and values where kernels go wrong.
 
@@ -334,7 +344,7 @@ def check(
     with progress() as bar:
         task = bar.add_task("checking", total=len(recipes))
         outcome = comparing.check(recipes, lambda: bar.advance(task))
-    if as_json:
+    if form is ListFormat.json:
         deliver(format.as_json([record(each) for each in outcome.results]))
     else:
         deliver(drawn([tables.checked(outcome.results)], console()))
@@ -359,12 +369,14 @@ def compare(
             " repeated. If omitted, the published sizes; without a GPU, the two smallest of them.",
         ),
     ] = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
-    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    form: AnyForm = TableFormat.table,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
+    ] = None,
     save: Annotated[
         bool,
         typer.Option(
-            "--save", help="Save each result, as soon as it is measured, in asv's files under benchmarks/results."
+            "--save", help="Save each result, as soon as it is measured, under benchmarks/results, in asv's files."
         ),
     ] = False,
     machine_name: Annotated[
@@ -452,7 +464,7 @@ def compare(
 
 @app.command("choose")
 def choose_recipe(
-    workload: Annotated[str, typer.Argument(help="For example multiply.")],
+    workload: OneWorkload,
     size: Annotated[
         str,
         typer.Option(
@@ -536,7 +548,7 @@ def refuse_other_files(stored: Any, name: str, workload: str, names: Sequence[st
     from gpu_cookbook.store import scaling, sending
 
     if files := sending.shared_files_of(stored, name):
-        shown = f" gpu-cookbook scale --stored {name} shows those of scaling." if scaling.FILE in files else ""
+        shown = f" gpu-cookbook scale --machine {name} shows those of scaling." if scaling.FILE in files else ""
         others = f" Ask for another machine: {', '.join(names)}." if names else ""
         fail(
             f"choose takes results of compare, and none are stored for {name}, which is in {', '.join(files)} only."
@@ -590,7 +602,7 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
 
 @app.command()
 def tables(
-    named: Workloads = None,
+    workloads: Workloads = None,
     machines: Annotated[
         list[str] | None,
         typer.Option("--machine", metavar="M", help="Only this machine. Give it twice to compare two machines."),
@@ -609,12 +621,9 @@ def tables(
             "--environment", metavar="E", help="Only this asv environment. Give it twice to compare two environments."
         ),
     ] = None,
-    workloads: Annotated[
-        list[str] | None, typer.Option("--workload", metavar="W", help="Only this workload. Can be repeated.")
-    ] = None,
     techniques: Techniques = None,
     lane: OneLane = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
+    form: AnyForm = TableFormat.table,
 ) -> None:
     """Show the results stored under benchmarks/results, and what frameworks and parallel engines can do.
 
@@ -628,7 +637,6 @@ def tables(
     from gpu_cookbook.render.tables import in_brief, measured
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
-    workloads = [*(named or ()), *(workloads or ())]
     choose(workloads, techniques, lane)
     complaints: list[str] = []
     try:
@@ -637,7 +645,7 @@ def tables(
         results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         if every and not results:
-            what = " ".join([*workloads, *(f"-t {technique}" for technique in techniques or ())])
+            what = " ".join([*(workloads or ()), *(f"-t {technique}" for technique in techniques or ())])
             raise store.StoreError(
                 f"No results of these are stored yet. To store some: gpu-cookbook compare {what} --save"
             )
@@ -722,7 +730,7 @@ def send(
 def verify(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FOLDER]...", help="Folders of machines: sent ones, or those of benchmarks/results."),
+        typer.Argument(metavar="FOLDER", help="Folders of machines: sent ones, or those of benchmarks/results."),
     ] = None,
     since: Annotated[
         str | None,
@@ -732,7 +740,7 @@ def verify(
             " commits that COMMIT has can have been measured.",
         ),
     ] = None,
-    as_json: AsJson = False,
+    form: ListForm = ListFormat.table,
 ) -> None:
     """Look at results that were sent, as a pull request is looked at: can they be accepted?
 
@@ -750,7 +758,7 @@ def verify(
         verdicts = verifying.verify_all(stored, folders or (), since)
     except store.StoreError as error:
         fail(str(error))
-    if as_json:
+    if form is ListFormat.json:
         print(format.as_json(verifying.as_json(verdicts)), end="")
     else:
         out = console()
@@ -766,10 +774,13 @@ def verify(
 @app.command()
 def scale(
     context: typer.Context,
-    engine: Annotated[
+    techniques: Annotated[
         list[str] | None,
         typer.Option(
-            "--engine", metavar="E", help="Only this engine (dask, ray, …) or this technique. Can be repeated."
+            "--technique",
+            "-t",
+            metavar="T",
+            help="Only this technique, or those whose name begins with this engine (dask, ray, …). Can be repeated.",
         ),
     ] = None,
     lane: OneLane = None,
@@ -806,21 +817,21 @@ def scale(
         str | None,
         typer.Option(metavar="ADDRESS", help="Use the Ray cluster that runs at this address, such as 127.0.0.1:6379."),
     ] = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = TableFormat.table,
+    form: AnyForm = TableFormat.table,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the scaling into this file: .png, .svg or .pdf.")
     ] = None,
-    save: Annotated[bool, typer.Option("--save", help="Save the rows in benchmarks/results.")] = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="Save the rows, after the last one, under benchmarks/results.")
+    ] = False,
     machine_name: Annotated[
         str | None,
         typer.Option(
             "--machine",
             metavar="M",
-            help="With --save: the name of this machine in the results. If omitted, the host name.",
+            help="With --save: the name of this machine in the results. If omitted, the host name. Without --save:"
+            " measure nothing, and show what is stored for this machine.",
         ),
-    ] = None,
-    stored: Annotated[
-        str | None, typer.Option(metavar="M", help="Measure nothing, and show what is stored for this machine.")
     ] = None,
 ) -> None:
     """Run random_subset_mean on one core, all cores, one GPU, all GPUs, with every parallel engine.
@@ -836,8 +847,6 @@ def scale(
     from gpu_cookbook.store import asv_files as store
     from gpu_cookbook.store import scaling as kept
 
-    if machine_name is not None and not save:
-        fail("--machine only works with --save: gpu-cookbook scale --save --machine …")
     addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
     if addresses and (cores or gpus or weak):
         fail("--cores, --gpus and --weak do not apply to a running cluster: omit them.")
@@ -847,12 +856,15 @@ def scale(
         if plot:
             experiment.require_drawable(plot)
             from gpu_cookbook.render import scaling_charts
-        if stored is not None:
+        if machine_name is not None and not save:
             given = [option for option in context.command.params if context.params.get(option.name)]
-            useless = [option.opts[0] for option in given if option.name not in ("stored", "form", "plot")]
+            useless = [option.opts[0] for option in given if option.name not in ("machine_name", "form", "plot")]
             if useless:
-                fail(f"--stored shows what is stored and measures nothing: omit {', '.join(useless)}.")
-            rows, complaints = kept.kept_of(store.Store().folder, stored)
+                fail(
+                    "--machine without --save shows what is stored and measures nothing: omit"
+                    f" {', '.join(useless)}, or add --save."
+                )
+            rows, complaints = kept.kept_of(store.Store().folder, machine_name)
             write_tables(scaling_tables.build_tables(rows), form)
             if plot:
                 scaling_charts.plot_scaling(rows, plot, scaling_tables.source(rows).strip(". "))
@@ -864,7 +876,7 @@ def scale(
         on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores else None
         on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
         require_folder()
-        runs, rows = experiment.prepare(work, engine or (), lane, on_cores, on_gpus, addresses)
+        runs, rows = experiment.prepare(work, techniques or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
     except (catalogue.UnknownName, scaling.BadInput) as error:
         fail(str(error))

@@ -118,7 +118,7 @@ def are_all_there(found, workloads=tuple(WORKLOADS)):
 
 
 def test_list_says_what_is_wrong(broken):
-    rows = json.loads(cookbook(broken, "list", "--json")[0])
+    rows = json.loads(cookbook(broken, "list", "--format", "json")[0])
     assert {(row["workload"], row["technique"]) for row in rows if row["runs_here"]} >= {*GOOD}
     found = {(row["workload"], row["technique"]): row["reason"] for row in rows if not row["runs_here"]}
     assert "line 1: invalid syntax" in found.pop(("random_subset_mean", "broken"))
@@ -130,7 +130,7 @@ def test_list_says_what_is_wrong(broken):
 
 def test_check_gives_each_a_failed_result_and_checks_the_others(broken):
     names = ("multiply", "increment", *WORKLOADS)
-    out, err = cookbook(broken, "check", *names, "--json", code=1)
+    out, err = cookbook(broken, "check", *names, "--format", "json", code=1)
     are_all_there(reasons(json.loads(out)))
     assert "14 ok" in err
     assert "failed at 0: " in cookbook(broken, "check", "raising", code=1)[0]
@@ -175,11 +175,11 @@ def test_scale_gives_a_failed_row(broken):
     rows = {row["technique"]: row for table in json.loads(out) for row in table["rows"] if row["mode"] == "strong"}
     assert rows["numpy"]["status"] == "ok"
     assert rows["broken"]["status"] == "failed" and "line 1: invalid syntax" in rows["broken"]["reason"]
-    alone, _ = cookbook(broken, "scale", "--engine", "broken", "--cores", "1", "--format", "markdown", code=1)
+    alone, _ = cookbook(broken, "scale", "-t", "broken", "--cores", "1", "--format", "markdown", code=1)
     assert "with\\_broken.py: line 1: invalid syntax" in alone
 
 
-@pytest.mark.parametrize("arguments", ["--cores 1", "--stored m"])
+@pytest.mark.parametrize("arguments", ["--cores 1", "--machine m"])
 def test_scale_without_its_workload_says_so(arguments, broken):
     path = broken / "recipes" / "random_subset_mean" / "__init__.py"
     text = path.read_text()

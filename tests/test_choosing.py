@@ -759,7 +759,7 @@ def test_a_machine_with_results_of_scaling_only(clone):
     keep(clone / "benchmarks/results", "gpus-x4", [row()], git(clone, "rev-parse", "HEAD"))
     _, err = invoked("choose", "multiply", "-s", "7", "--machine", "gpus-x4", code=2)
     assert "none are stored for gpus-x4, which is in scale.jsonl only." in err
-    assert "gpu-cookbook scale --stored gpus-x4" in err
+    assert "gpu-cookbook scale --machine gpus-x4" in err
     assert "gpu-cookbook compare multiply --save --machine gpus-x4" in err
 
 

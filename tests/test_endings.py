@@ -115,7 +115,7 @@ def test_a_terminal_without_our_signs_gets_others():
     assert out.isascii() and re.search(r"\d us ", out)
 
 
-@pytest.mark.parametrize("arguments", ["tables", "scale --stored m", "compare --save", "list multiply"])
+@pytest.mark.parametrize("arguments", ["tables", "scale --machine m", "compare --save", "list multiply"])
 def test_in_a_folder_that_was_deleted_it_says_so_or_works(arguments, tmp_path):
     (tmp_path / "gone").mkdir()
     line = f"cd gone && rmdir ../gone && {COMMAND} {arguments}"
@@ -189,9 +189,7 @@ def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
 NO_FOLDER = "No folder for temporary files can be made: set TMPDIR to a folder that you can write to.\n"
 
 
-@pytest.mark.parametrize(
-    "arguments", ["check increment -t numpy", " ".join(SHORT), "scale --engine numpy --cores 1 -s 500"]
-)
+@pytest.mark.parametrize("arguments", ["check increment -t numpy", " ".join(SHORT), "scale -t numpy --cores 1 -s 500"])
 def test_where_no_temporary_file_can_be_written_it_says_so(arguments):
     out, err = shell(f"ulimit -f 0; {COMMAND} {arguments}", code=2)
     assert (out, err) == ("", NO_FOLDER)
@@ -227,7 +225,7 @@ ADVICE = ": make room there, or set TMPDIR to another folder\n"
 def test_a_check_without_more_room_shows_what_was_checked(filled, monkeypatch):
     monkeypatch.setattr(comparing.os, "sched_getaffinity", lambda _: {0})  # one after another
     filled(1)
-    out, err = invoked("check", "increment", "multiply", "-t", "numpy", "--json", code=2)
+    out, err = invoked("check", "increment", "multiply", "-t", "numpy", "--format", "json", code=2)
     assert {row["workload"] for row in json.loads(out)} == {"increment"}
     assert err.startswith(STOPPED) and err.endswith(ADVICE) and err.count("\n") == 1
 
@@ -241,7 +239,7 @@ def test_a_comparison_without_more_room_shows_what_was_measured(filled):
 
 def test_a_scaling_without_more_room_shows_what_was_measured(filled):
     filled(1)
-    engines = ("--engine", "joblib", "--engine", "numpy")
+    engines = ("-t", "joblib", "-t", "numpy")
     out, err = invoked("scale", *engines, "--cores", "1", "-s", "500", "--format", "json", code=2)
     assert {row["technique"] for table in json.loads(out) for row in table["rows"]} == {"numpy"}
     assert "; stopped early\n" + STOPPED in err and err.endswith(ADVICE)

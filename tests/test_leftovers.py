@@ -49,7 +49,7 @@ def test_kill_9_leaves_no_worker_and_no_folder(tmp_path):
 @pytest.mark.parametrize("engine", ["joblib", "multiprocessing", "dask_processes"])
 def test_kill_9_leaves_nothing_of_an_engine(engine, tmp_path):
     before = shared_memory()
-    with Run("--engine", engine, "--cores", "2", "-s", "20000", "--chunk", "5000", TMPDIR=str(tmp_path)) as run:
+    with Run("-t", engine, "--cores", "2", "-s", "20000", "--chunk", "5000", TMPDIR=str(tmp_path)) as run:
         until(lambda: len(run.family()) >= 5)  # the command, the one that watches it, the worker and two of the engine
         run.popen.kill()
         run.popen.wait()
@@ -59,7 +59,7 @@ def test_kill_9_leaves_nothing_of_an_engine(engine, tmp_path):
 
 
 def test_an_end_in_peace_leaves_nothing_either(tmp_path):
-    with Run("--engine", "numpy", "--cores", "1", "-s", "1000", TMPDIR=str(tmp_path)) as run:
+    with Run("-t", "numpy", "--cores", "1", "-s", "1000", TMPDIR=str(tmp_path)) as run:
         run.end()
         assert run.family() == []
     assert list(tmp_path.glob("gpu-cookbook-*")) == []

@@ -149,7 +149,7 @@ def cookbook(clone, *arguments, **options):
 
 
 def test_list_has_it(clone):
-    rows = [row for row in json.loads(cookbook(clone, "list", "--json")) if row["technique"] == "frobnicate"]
+    rows = [row for row in json.loads(cookbook(clone, "list", "--format", "json")) if row["technique"] == "frobnicate"]
     assert [(row["workload"], row["framework"], row["runs_here"]) for row in rows] == [
         ("multiply", "Frobnicate", True),
         ("random_subset_mean", "Frobnicate", True),
@@ -175,7 +175,7 @@ def test_compare_measures_it_and_tables_and_the_asv_suite_have_it(clone):
 
 @pytest.mark.slow
 def test_scale_has_it_with_what_its_engine_costs(clone):
-    out = cookbook(clone, "scale", "--engine", "frobnicate", "--cores", "1", "-s", "2000", "--format", "json")
+    out = cookbook(clone, "scale", "-t", "frobnicate", "--cores", "1", "-s", "2000", "--format", "json")
     rows = [row for table in json.loads(out) for row in table["rows"]]
     assert {(row["engine"], row["mode"]) for row in rows} == {
         ("Frobnicate, strands", "strong"),
@@ -211,7 +211,7 @@ def apart(clone):
 
 
 def test_another_environment_is_named_and_not_missed_by_strict(apart):
-    rows = {(row["workload"], row["technique"]): row for row in json.loads(cookbook(apart, "list", "--json"))}
+    rows = {(row["workload"], row["technique"]): row for row in json.loads(cookbook(apart, "list", "--format", "json"))}
     mine = rows["multiply", "frobnicate"]
     assert (mine["environment"], mine["runs_here"]) == ("frob", False)
     assert mine["reason"] == "belongs to the environment frob: make compare ENVIRONMENT=frob"
@@ -235,8 +235,8 @@ def test_an_unknown_environment_names_those_that_there_are():
 @pytest.mark.slow
 def test_in_its_environment_it_runs_with_numpy_and_the_others_do_not(apart):
     here = {"GPU_COOKBOOK_ENVIRONMENT": "frob"}
-    rows = json.loads(cookbook(apart, "list", "--json", **here))
+    rows = json.loads(cookbook(apart, "list", "--format", "json", **here))
     assert {row["technique"] for row in rows if row["runs_here"]} == {"numpy", "frobnicate"}
-    checked = json.loads(cookbook(apart, "check", "multiply", "--strict", "--json", **here))
+    checked = json.loads(cookbook(apart, "check", "multiply", "--strict", "--format", "json", **here))
     ran = {row["technique"]: row["environment"] for row in checked if row["status"] == "ok"}
     assert ran == {"numpy": "frob", "frobnicate": "frob"}

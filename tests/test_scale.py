@@ -296,12 +296,12 @@ def test_one_gpus_recipe_does_not_scale():
 
 
 def test_an_unknown_engine_that_looks_like_none_names_all():
-    with pytest.raises(catalogue.UnknownName, match="Unknown engine 'nosuch'. There are: cupy, "):
+    with pytest.raises(catalogue.UnknownName, match="Unknown technique or engine 'nosuch'. There are: cupy, "):
         scale.recipes(["nosuch"])
 
 
 def test_an_unknown_engine_names_the_nearest():
-    with pytest.raises(catalogue.UnknownName, match="Unknown engine 'dsak'. Did you mean dask"):
+    with pytest.raises(catalogue.UnknownName, match="Unknown technique or engine 'dsak'. Did you mean dask"):
         scale.recipes(["dsak"])
 
 

@@ -126,7 +126,7 @@ def test_ray_has_a_task_a_core_at_a_time(cores):
         assert run.popen.poll() is None, f"it ended, and {cores} were never seen"
         return sum(command(process).startswith("ray::chunk_sum") for process in run.family())
 
-    with Run("--engine", "ray", "--size", "20000", "--cores", str(cores)) as run:
+    with Run("-t", "ray", "--size", "20000", "--cores", str(cores)) as run:
         until(lambda: tasks() >= cores)
         for _ in range(20):
             assert tasks() <= cores
@@ -159,7 +159,7 @@ def struck():
 
     def strike(technique):
         if technique not in found:
-            chosen = ("--engine", technique, "--engine", "numba_cpu_tuned")
+            chosen = ("-t", technique, "-t", "numba_cpu_tuned")
             with Run(*chosen, "--size", "20000", "--cores", str(HERE), "--format", "json") as run:
                 worker = run.at_work(WORKERS[technique])
                 worker.suspend()  # so that its work does not end while the sockets are looked at
@@ -231,7 +231,7 @@ def test_no_process_is_left_of_a_run_that_lost_a_worker(struck, technique):
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_shows_and_keeps_what_was_measured(end, clone):
-    chosen = ("--engine", "numba_cpu_tuned", "--engine", "ray", "--save", "--machine", "m")
+    chosen = ("-t", "numba_cpu_tuned", "-t", "ray", "--save", "--machine", "m")
     with Run(*chosen, "--size", "20000", "--cores", str(HERE), "--format", "json") as run:
         run.at_work("ray::chunk_sum")
         run.popen.send_signal(end)

@@ -22,7 +22,7 @@ from gpu_cookbook.store import scaling as store
 
 @pytest.mark.slow
 def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
-    arguments = ("--engine", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
+    arguments = ("-t", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
     out, err = cookbook(*arguments, code=1)
     assert len(rows_of(out)) == 1 and "There is nothing to draw" in err
 
@@ -43,7 +43,7 @@ def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, word
 # ---- What is kept.
 
 
-SAVING = ("--engine", "numpy", "--size", "500", "--save", "--machine", "m")
+SAVING = ("-t", "numpy", "--size", "500", "--save", "--machine", "m")
 
 
 def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
@@ -85,7 +85,7 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     (raw,) = kept["rows"]  # what follows from other rows is not kept
     assert raw.items() <= measured.items()
     assert measured.keys() - raw.keys() == {"table", "speedup_x", "efficiency", "base_workers", "error"}
-    shown = {form: cookbook("--stored", "m", "--format", form)[0] for form in cli.TableFormat}
+    shown = {form: cookbook("--machine", "m", "--format", form)[0] for form in cli.TableFormat}
     assert [each["time_s"] for each in rows_of(shown["json"])] == [measured["time_s"]]
     assert [each["time_s"] for each in csv.DictReader(io.StringIO(shown["csv"]))] == [str(measured["time_s"])]
     for form in ("table", "markdown", "html"):
@@ -124,12 +124,14 @@ def test_rows_are_kept_before_they_are_shown(clone):
 
 def test_an_unknown_stored_name_is_said(clone):
     keep(clone / "benchmarks/results", "m", [row()], git(clone, "rev-parse", "HEAD"))
-    assert cookbook("--stored", "n", code=2)[1] == "No rows are stored for 'n'. There are: m.\n"
+    assert cookbook("--machine", "n", code=2)[1] == (
+        "No rows are stored for 'n'. There are: m. To store some: gpu-cookbook scale --save --machine n\n"
+    )
 
 
 def test_what_is_stored_can_be_drawn(clone):
     keep(clone / "benchmarks/results", "m", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
-    cookbook("--stored", "m", "--plot", "a.png")
+    cookbook("--machine", "m", "--plot", "a.png")
     assert spread_of_pixels("a.png") > 0.05
 
 
@@ -154,14 +156,12 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--size", "0"], "it is less than 1"),
         (["--chunk", "0"], "Invalid value for '--chunk'"),
         (["--chunk", "x"], "Invalid value for '--chunk'"),
-        (["--engine", "dsak"], "Unknown engine 'dsak'. Did you mean dask"),
-        (["--engine", "nosuch"], "Unknown engine 'nosuch'. There are: cupy, "),
+        (["-t", "dsak"], "Unknown technique or engine 'dsak'. Did you mean dask"),
+        (["-t", "nosuch"], "Unknown technique or engine 'nosuch'. There are: cupy, "),
         (["--scheduler", "127.0.0.1:1", "--weak"], "--cores, --gpus and --weak do not apply to a running cluster"),
         (["--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["--format", "yaml"], "'yaml' is not one of"),
-        (["--machine", "m"], "--machine only works with --save: gpu-cookbook scale --save --machine"),
-        (["--stored", "m", "--engine", "ray", "--size", "5", "--weak"], "omit --engine, --size, --weak"),
-        (["--stored", "m", "--save", "--machine", "m"], "omit --save, --machine"),
+        (["--machine", "m", "-t", "ray", "--size", "5", "--weak"], "omit --technique, --size, --weak, or add --save"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -174,7 +174,7 @@ def test_bad_input_says_what_to_do(arguments, words):
     ("arguments", "words"),
     [
         (["--cores", "0", "--gpus", "0"], "There is nothing to run"),
-        (["--engine", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "Only recipes of Dask (--scheduler)"),
+        (["-t", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "Only recipes of Dask (--scheduler)"),
         (["--scheduler", ""], "'' is not an address"),
         (["--scheduler", "nonsense"], "'nonsense' is not an address"),
         (["--scheduler", "tcp://127.0.0.1"], "'tcp://127.0.0.1' is not an address"),

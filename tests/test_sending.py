@@ -608,7 +608,7 @@ def test_no_text_of_a_folder_is_obeyed(folder):
         edit_lines(folder / sent.FILE, lambda line, value=value: line["doctor"].append(
             {"group": "x", "name": value[:99], "value": value[:99], "status": "broken"}))  # fmt: skip
         edit(folder / "machine.json", lambda data, value=value: data.update({"os": value, value[:50]: value}))
-    for more in ((), ("--json",)):
+    for more in ((), ("--format", "json")):
         out, err = invoked("verify", str(folder), *more, code=1)
         assert not OBEYED.search(out.replace("\n", "")) and not err
 
@@ -635,7 +635,7 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     assert "has folders of machines" in out and "Name one of them." in out
     out, _ = invoked("verify", f"build/send/{MACHINE}")
     assert "sent by Ada; compared with" in out and "it can be accepted" in out
-    out, _ = invoked("verify", f"build/send/{MACHINE}", "--json")
+    out, _ = invoked("verify", f"build/send/{MACHINE}", "--format", "json")
     (verdict,) = json.loads(out)
     assert verdict["accepted"] and {each["severity"] for each in verdict["findings"]} == {"note"}
     (clone / "build/send" / MACHINE / "x").write_text("")

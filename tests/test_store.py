@@ -383,7 +383,7 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     (folder / "unknown.json").write_text(text.replace(commit, "f" * 40))
     with (folder / "runs.jsonl").open("a") as file:
         file.write('{"commit": "12", "ver')
-    out, err = cookbook("tables", "--workload", "multiply", code=1)
+    out, err = cookbook("tables", "multiply", code=1)
     assert "10.0 µs" in out
     for name in ("cut", "foreign", "empty", "date", "unknown"):
         assert f"benchmarks/results/m/{name}.json: " in err
@@ -418,7 +418,7 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
         add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=median)
         commits.append(git(clone, "rev-parse", "HEAD"))
         commit_later(clone)
-    out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
+    out, _ = cookbook("tables", "multiply", "--format", "json")
     values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("metric") == "resident"}
     assert [round(value, 9) for value in values] == [3e-5]
     out, _ = cookbook("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
@@ -507,7 +507,7 @@ def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
         add(writer, technique, 40_000)
     (path,) = (clone / "benchmarks/results/m").glob("*-existing-*.json")
     path.write_text(path.read_text().replace("torch", "gone_tuned"))
-    out, _ = cookbook("tables", "--workload", "multiply", "--format", "json")
+    out, _ = cookbook("tables", "multiply", "--format", "json")
     rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
     assert {(row["technique"], row["lane"]) for row in rows} == {("numpy", "idiomatic"), ("gone_tuned", "tuned")}
 

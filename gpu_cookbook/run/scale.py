@@ -127,7 +127,7 @@ def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iter
     known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
         if name not in known:
-            raise catalogue.UnknownName(catalogue.nearest("engine", name, known))
+            raise catalogue.UnknownName(catalogue.nearest("technique or engine", name, known))
     if names:
         mine = [recipe for recipe in mine if {recipe.technique, first_word(recipe)} & set(names)]
     if frameworks:

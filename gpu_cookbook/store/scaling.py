@@ -112,9 +112,8 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
     if not mine:
         names = sorted({run.origin.machine for run in runs})
         there = f"No rows are stored for '{plain(name)}'. {catalogue.similar(name, names)}"
-        if not runs:
-            there = f"No rows are stored yet. To store some: gpu-cookbook scale --save --machine {plain(name)}"
-        raise BadInput("\n".join([*complaints, there]))
+        how = f"To store some: gpu-cookbook scale --save --machine {plain(name)}"
+        raise BadInput("\n".join([*complaints, f"{there if runs else 'No rows are stored yet.'} {how}"]))
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
         again = {row.run for row in run.rows}
