@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from gpu_cookbook import catalogue, machine, repeats
+from gpu_cookbook import catalogue, machine, repeats, units
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import TIMED, Metric, Result, Size, grouped, mode_of, of_one_environment, ranks
 
@@ -439,8 +439,8 @@ def useless_here(question: Question) -> set[str]:
     room, name = (memory, "its GPU") if question.on_device else (psutil.virtual_memory().total, "this machine")
     if needed > room:
         raise NoAdvice(
-            f"{question.workload}, {question.label}: its arrays take {needed / 1e9:,.1f} GB, and {name} has"
-            f" {room / 1e9:,.1f} GB. Choose a smaller size, and work in parts."
+            f"{question.workload}, {question.label}: its arrays take {units.memory(needed)}, and {name} has"
+            f" {units.memory(room)}. Choose a smaller size, and work in parts."
         )
     return {
         recipe.technique

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pynvml
 
+from gpu_cookbook.units import memory
+
 if TYPE_CHECKING:  # the catalogue imports this module
     from gpu_cookbook.catalogue import Recipe
 
@@ -143,7 +145,7 @@ def processes_on_gpus() -> list[list[str]]:
             processes = pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(gpu.index))
         found.append(
             [
-                f"process {process.pid} ({_program_of(process.pid)}, {(process.usedGpuMemory or 0) / 1e9:.1f} GB)"
+                f"process {process.pid} ({_program_of(process.pid)}, {memory(process.usedGpuMemory or 0)})"
                 for process in processes
             ]
         )

@@ -458,7 +458,7 @@ def test_an_estimate_has_two_digits_and_says_what_it_is():
 
 def test_whether_a_stored_machine_has_the_memory_is_not_known_beyond_its_sizes():
     results = [on_gpu("cupy", size, size * 1e-9) for size in (SMALL, LARGE)]
-    caution = "This takes 13,194.1 GB. Whether that fits into the memory of that machine is not known."
+    caution = "This takes 13.2 TB. Whether that fits into the memory of that machine is not known."
     for size, here, told in ((2**40, False, True), (2**40, True, False), (LARGE, False, False)):
         text = printed(advised(*results, size=size), *results, here=here)
         assert (caution in text) == ("Whether that fits" in text) == told
@@ -577,11 +577,11 @@ def test_data_that_do_not_fit_are_refused_with_both_numbers(here, monkeypatch):
     memory = SimpleNamespace(total=int(100e9))
     monkeypatch.setattr(choosing.psutil, "virtual_memory", lambda: memory)
     here("NVIDIA H200", memory=2e9)
-    with pytest.raises(NoAdvice, match=r"take 3\.2 GB, and its GPU has 2\.0 GB"):
+    with pytest.raises(NoAdvice, match=r"take 3\.22 GB, and its GPU has 2 GB"):
         choosing.useless_here(asked(data=Data.DEVICE))
     useless = choosing.useless_here(asked(data=Data.HOST))  # they fit into the host's memory
     assert {"cupy", "torch"} <= useless and "torch_cpu" not in useless
-    with pytest.raises(NoAdvice, match=r"take 120\.0 GB, and this machine has 100\.0 GB"):
+    with pytest.raises(NoAdvice, match=r"take 120 GB, and this machine has 100 GB"):
         choosing.useless_here(asked(10**10, Data.HOST))
 
 
@@ -738,7 +738,7 @@ def test_runs_of_other_commits_count_where_nothing_else_differs():
         (["multiply", "-s", "2**64"], "'2**64' is not a valid size: it is more than 2**63 - 1, the largest"),
         (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'pinned', 'device'"),
         (["multiply", "-s", "7", "--machine", "m", "--measure"], "--measure measures this machine: omit --machine."),
-        (["multiply", "-s", "2**50"], "GB, and this machine has"),
+        (["multiply", "-s", "2**50"], "its arrays take 13.5 PB, and this machine has"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -10,6 +10,7 @@ import pytest
 from making import timing
 from rich.console import Console
 
+from gpu_cookbook import units
 from gpu_cookbook.render import format, html_page, tables, text
 from gpu_cookbook.results import Crossing, FirstResult, Metric, Status, completed, crossing
 
@@ -27,7 +28,31 @@ from gpu_cookbook.results import Crossing, FirstResult, Metric, Status, complete
     ],
 )
 def test_seconds_have_three_digits_and_a_unit(value, text):
-    assert format.seconds(value) == text
+    assert units.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (999.7, "1 kB"),
+        (3.2212e9, "3.22 GB"),
+        (999.9e9, "1 TB"),
+        (41_505_174_165.8e9, "41.5 EB"),
+        (1e39, "more than 999 EB"),
+    ],
+)
+def test_memory_has_three_digits_and_a_unit(value, text):
+    assert units.memory(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(4000, "4,000"), (999_999, "999,999"), (1_234_567, "1.23 M"), (2**28, "268 M"), (2**30, "1.07 G")],
+)
+def test_a_size_is_short(size, text):
+    assert units.short(size) == text
 
 
 @pytest.mark.parametrize(

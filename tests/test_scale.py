@@ -638,7 +638,7 @@ def test_free_gpus_are_taken(gpus):
 
 def test_a_host_without_memory_is_named_with_the_numbers(gpus, monkeypatch):
     monkeypatch.setattr(machine, "host_memory_free", lambda: 4 * 10**9)
-    with pytest.raises(ScaleError, match="4.0 GB of host memory are free, and this needs 4.8, one chunk per core"):
+    with pytest.raises(ScaleError, match="4 GB of host memory are free, and this needs 4.8 GB, one chunk per core"):
         free(100_000, technique="ray")
     free(100_000, technique="ray", workers=1)
     free(100_000, technique="ray", chunk=5_000)
@@ -654,7 +654,7 @@ def test_a_gpu_of_someone_else_is_named(gpus):
 
 def test_a_gpu_without_memory_is_named_with_the_numbers(gpus):
     fill(gpus)
-    words = r"GPU 1 \(NVIDIA T4\) has 4.0 GB free of 16, and this needs 4.4"
+    words = r"GPU 1 \(NVIDIA T4\) has 4 GB free of 16 GB, and this needs 4.4 GB"
     with pytest.raises(ScaleError, match=words):
         free(100_000)
 
@@ -694,7 +694,7 @@ def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
     assert machine.processes_on_gpus() == [[], []]
 
 
-@pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4.0 GB free")])
+@pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4 GB free")])
 def test_the_command_says_just_that(gpus, change, words):
     change(gpus)
     done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--size", "100_000", "--cores", "0", "--gpus", "2"])

@@ -14,6 +14,7 @@ from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
 from gpu_cookbook.repeats import on_gpu
 from gpu_cookbook.results import Metric, Rank
+from gpu_cookbook.units import memory, unit_of
 from gpu_cookbook.words import plain
 
 MOST = 3  # of those that tie: rows, and names in a sentence
@@ -41,7 +42,7 @@ def time_of(estimate: Estimate) -> str:
     if estimate.measured:
         return format.stale(estimate) + format.timing(estimate.result, estimate.metric)
     rough = float(f"{estimate.seconds:.1e}")
-    unit, scale = format.unit_of(rough)
+    unit, scale = unit_of(rough)
     return f"{ESTIMATED}{format.stale(estimate)}{_rough(rough / scale)} {unit}"
 
 
@@ -158,7 +159,7 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
         yield "No recipe on the CPU was measured beside it: this does not tell whether a GPU pays."
     if not here and size > max(known.sizes(found.question)):
         yield (
-            f"This takes {workload.footprint(size) / 1e9:,.1f} GB. Whether that fits into the memory of that machine is"
+            f"This takes {memory(workload.footprint(size))}. Whether that fits into the memory of that machine is"
             " not known."
         )
     times = "".join(map(time_of, every))

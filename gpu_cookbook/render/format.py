@@ -1,13 +1,13 @@
-"""How numbers and names are written everywhere: the marks, the units and the few words around them."""
+"""How results are written everywhere: their marks, and the few words around them. units.py has the numbers."""
 
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_cookbook.results import Crossing, Metric, Rank, Result
+from gpu_cookbook.units import digits, seconds, short
 from gpu_cookbook.words import csv_cell
 
 STALE = "†"  # before a value whose recipe has changed since it was measured
@@ -15,37 +15,6 @@ NOISE = "~"  # before a time whose samples spread widely: see Timing.noisy
 DOUBT = "?"  # before a value that may be wrong: see Result.doubts
 UNKNOWN = "–"
 RANKS: dict[str, str] = {Rank.BEST: "*", Rank.TIE: "="}  # before a value, and before its other marks
-
-
-def seconds(value: float) -> str:
-    """Three significant digits and a unit: 13.1 µs, 742 µs, 1.32 ms, 8.02 s."""
-    unit, scale = unit_of(value)
-    return f"{digits(value / scale)} {unit}"
-
-
-def unit_of(value: float) -> tuple[str, float]:
-    """The unit in which a time is written, and how many seconds that unit has."""
-    return next((u, s) for u, s in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)) if value >= 0.9995 * s or u == "µs")
-
-
-def digits(value: float) -> str:
-    """Three significant digits, no exponent: 0.0123, 1.23, 12.3, 123, 1,230."""
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
-
-
-def prefixed(value: float) -> str:
-    """At most three significant digits and a prefix: 12.3 G, 1 T."""
-    prefixes = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
-    unit, scale = next(((u, s) for u, s in prefixes if value >= s), ("", 1))
-    return f"{float(f'{value / scale:.3g}'):g} {unit}".strip()
-
-
-def short(size: float) -> str:
-    """4,000; 210,000; 1.2 M; 268 M."""
-    return f"{size:,.0f}" if size < 1e6 else f"{size / 1e6:.3g} M"
 
 
 def value(metric: Metric, number: float) -> str:

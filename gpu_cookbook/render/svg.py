@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.render.format import unit_of
 from gpu_cookbook.results import Result
 from gpu_cookbook.scaling import Row
+from gpu_cookbook.units import unit_of
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpu_cookbook import machine
+from gpu_cookbook import machine, units
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
 from gpu_cookbook.run import load, memory, ways
 from gpu_cookbook.run.check import Expected, for_out, repeats, round_trip, steps, takes_out
@@ -138,14 +138,14 @@ def does_not_fit(workload: ModuleType, size: Size, device: Device) -> str | None
     needed = workload.footprint(size)
     free = device.free_bytes()
     if free is not None and needed > 0.9 * free:
-        return f"needs {needed / 1e9:,.1f} GB on the device, but only {free / 1e9:,.1f} GB are free"
+        return f"needs {units.memory(needed)} on the device, but only {units.memory(free)} are free"
     if workload.bytes_moved(size):
         needed *= 3  # for the recipe, for the reference, and for the copy that an engine shares between processes
     elif isinstance(device, Host):
         needed *= device.cores  # no arrays are given; this is what each core makes at a time
     free = machine.host_memory_free()
     if needed > free:
-        return f"needs {needed / 1e9:,.1f} GB of host memory, but only {free / 1e9:,.1f} GB are free"
+        return f"needs {units.memory(needed)} of host memory, but only {units.memory(free)} are free"
     return None
 
 

@@ -29,6 +29,7 @@ from gpu_cookbook.scaling import (
     ScaleError,
     amount,
 )
+from gpu_cookbook.units import memory
 
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # the kind of worker, for recipes that scale
 CONTEXT = 2e9  # bytes of GPU memory for the CUDA context, cuRAND's states and NCCL's buffers (0.5 to 1.6 GB were seen)
@@ -252,7 +253,7 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
     left = machine.host_memory_free()
     if left < needed("core"):
         raise ScaleError(
-            f"{left / 1e9:.1f} GB of host memory are free, and this needs {needed('core') / 1e9:.1f}, one chunk per "
+            f"{memory(left)} of host memory are free, and this needs {memory(needed('core'))}, one chunk per "
             "core: use a smaller --chunk, fewer --cores, or --lane tuned, which stores nothing."
         )
     on_gpu = needed("GPU") + CONTEXT
@@ -266,8 +267,8 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
             )
         if left < on_gpu:
             raise ScaleError(
-                f"GPU {gpu.index} ({gpu.name}) has {left / 1e9:.1f} GB free of {(used + left) / 1e9:.0f}, and this "
-                f"needs {on_gpu / 1e9:.1f}: free some, exclude this GPU with CUDA_VISIBLE_DEVICES, or use a smaller "
+                f"GPU {gpu.index} ({gpu.name}) has {memory(left)} free of {memory(used + left)}, and this "
+                f"needs {memory(on_gpu)}: free some, exclude this GPU with CUDA_VISIBLE_DEVICES, or use a smaller "
                 "--chunk."
             )
 
