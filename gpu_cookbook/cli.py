@@ -534,7 +534,7 @@ def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowle
         results, complaints = _loaded(stored.load)
         names = sorted({each.stored.machine for each in results})
         if machine_name and machine_name not in names:
-            refuse_other_files(stored, machine_name, workload, names)
+            refuse_other_files(stored, "choose", machine_name, workload, names)
         name = machine_name or choosing.alike(results, workload)
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
@@ -543,16 +543,18 @@ def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowle
     return choosing.Knowledge(repeats.together(newest, mine)), complaints
 
 
-def refuse_other_files(stored: Any, name: str, workload: str, names: Sequence[str]) -> None:
+def refuse_other_files(stored: Any, command: str, name: str, workload: str, names: Sequence[str]) -> None:
     """Fails if this machine has lines of other measurements only: of scaling, for example."""
     from gpu_cookbook.store import scaling, sending
 
     if files := sending.shared_files_of(stored, name):
-        shown = f" gpu-cookbook scale --machine {name} shows those of scaling." if scaling.FILE in files else ""
-        others = f" Ask for another machine: {', '.join(names)}." if names else ""
+        there = ", and ".join(sending.CONTENTS[file] for file in files)
+        shown = f" To see it: gpu-cookbook scale --machine {name}." if scaling.FILE in files else ""
+        others = f" For another machine: {', '.join(names)}." if names else ""
+        what = f"compare {workload}".strip()
         fail(
-            f"choose takes results of compare, and none are stored for {name}, which is in {', '.join(files)} only."
-            f"{shown}{others} Or measure there: gpu-cookbook compare {workload} --save --machine {name}"
+            f"{command} takes results of compare, and of {name} there is only {there}.{shown}{others}"
+            f" To measure there: gpu-cookbook {what} --save --machine {name}"
         )
 
 
@@ -642,6 +644,10 @@ def tables(
     try:
         stored = store.Store()
         every, complaints = _loaded(stored.load)
+        names = sorted({each.stored.machine for each in every})
+        for name in machines or ():
+            if name not in names:
+                refuse_other_files(stored, "tables", name, " ".join(workloads or ()), names)
         results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         if every and not results:

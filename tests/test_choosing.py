@@ -757,10 +757,11 @@ def test_a_machine_that_is_not_stored(clone):
 
 def test_a_machine_with_results_of_scaling_only(clone):
     keep(clone / "benchmarks/results", "gpus-x4", [row()], git(clone, "rev-parse", "HEAD"))
-    _, err = invoked("choose", "multiply", "-s", "7", "--machine", "gpus-x4", code=2)
-    assert "none are stored for gpus-x4, which is in scale.jsonl only." in err
-    assert "gpu-cookbook scale --machine gpus-x4" in err
-    assert "gpu-cookbook compare multiply --save --machine gpus-x4" in err
+    for command in (("choose", "multiply", "-s", "7"), ("tables", "multiply"), ("tables",)):
+        _, err = invoked(*command, "--machine", "gpus-x4", code=2)
+        there = "takes results of compare, and of gpus-x4 there is only what gpu-cookbook scale measured. To see it: "
+        assert err.startswith(f"{command[0]} {there}gpu-cookbook scale --machine gpus-x4.")
+        assert f"gpu-cookbook {' '.join(['compare', *command[1:2]])} --save --machine gpus-x4" in err
 
 
 def test_without_a_clone_there_is_still_a_way(tmp_path, monkeypatch):
