@@ -56,6 +56,20 @@ def test_a_size_is_short(size, text):
 
 
 @pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("2 × NVIDIA H100 NVL", "2 × H100 NVL"),
+        ("NVIDIA A100 80GB PCIe", "A100 80GB PCIe"),
+        ("Xeon, 16 cores", "CPU"),
+    ],
+)
+def test_a_device_is_short_in_a_column(device, text):
+    assert format.on(making.result("cupy", 1, 1.0, device=device)) == text
+
+
+@pytest.mark.parametrize(
     ("points", "size"),
     [
         ([(100, 2.0), (1000, 3.0)], 100),  # it always wins
@@ -235,7 +249,7 @@ class Page(HTMLParser):
         assert tag != "table" or "scroll" in self.open
         self.tags[tag] += 1
         self.ids += [value for key, value in attributes.items() if key == "id"]
-        if tag not in ("meta", "html", "body", "br"):
+        if tag not in ("meta", "html", "body", "br", "wbr"):
             self.open.append("scroll" if attributes.get("class") == "scroll" else tag)
         if tag == "tr":
             self.rows.append([])

@@ -342,6 +342,15 @@ def test_every_page_opens_by_itself(site, page):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
 
 
+@in_browser
+@pytest.mark.parametrize("name", [name for name in KINDS if not name.startswith("history/")])  # a column a commit
+def test_no_table_is_wider_than_the_room_of_a_laptop(page, name):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(name)
+    wide = "[...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth + 1)"
+    assert page.evaluate(f"{wide}.map((each) => each.ariaLabel)") == []
+
+
 INSIDE = """() => {
     const box = (name) => document.querySelector(name)?.getBoundingClientRect();
     const contents = box(".toc-drawer");  // beside the page, or off the screen until a button draws it in

@@ -1,7 +1,7 @@
 // Tables sort by a click on a column's head; the form .filters hides rows of other frameworks and lanes; the form .choices
 // picks a table; and what the theme leaves out for keyboards and screen readers.
 
-const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1, M: 1e6 };
+const UNITS = { "µs": 1e-6, ms: 1e-3, s: 1, M: 1e6, G: 1e9 };
 
 function value(cell, numbers) {
   const text = cell.textContent.trim();

@@ -531,7 +531,7 @@ def _how_many(drawn: Sequence[Any], found: Sequence[Any]) -> str:
 
 def _words(result: Result) -> tuple[Entry, Entry, Entry]:
     technique = Entry(result.name, recipe=(result.workload, result.technique))
-    return technique, Entry(result.lane), Entry(result.place)
+    return technique, Entry(result.lane), Entry(format.on(result))
 
 
 def _record(table: str, result: Result, **more: Any) -> dict[str, Any]:

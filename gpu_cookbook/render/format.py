@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -35,6 +36,11 @@ def timing(result: Result, metric: Metric) -> str:
 def doubts(result: Result, metric: Metric) -> str:
     """The marks before a value: that it is doubtful, and that it is noisy."""
     return DOUBT * bool(result.doubt(metric)) + NOISE * result.noisy(metric)
+
+
+def on(result: Result) -> str:
+    """Where it ran, for a narrow column: H100 for NVIDIA H100 80GB HBM3, whose whole name is in a note."""
+    return re.sub(r"NVIDIA | \d+GB HBM\w+$", "", result.place)
 
 
 def ratio(result: Result, metric: Metric) -> str:

@@ -1,6 +1,7 @@
 """Tables as HTML, and a comparison as one page that needs nothing else: machine, tables, charts with their numbers."""
 
 import html
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def html_of(table: Table, site: Site | None = None) -> str:
     notes = [f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in table.notes]
     if not table.rows:
         return "".join([f"<p><strong>{title}</strong></p>\n", *notes])
-    heads = (f'<th scope="col" class="{a}">{html.escape(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
+    heads = (f'<th scope="col" class="{a}">{_folding(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
     # The box can be focused, so that it can be scrolled with the arrow keys.
     parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
     kinds = [f"{align} name" if align == "l" and _unwrapped(table, n) else align for n, align in enumerate(table.align)]
@@ -94,6 +95,12 @@ def html_of(table: Table, site: Site | None = None) -> str:
         parts.append("</tr>\n")
     parts.append("</tbody>\n</table>\n</div>\n")
     return "".join([*parts, *notes])
+
+
+def _folding(head: str) -> str:
+    """A heading that a browser may break inside of names and sizes, which are longer than what is below them."""
+    first, *others = re.sub("[_×]", r"\g<0><wbr>", html.escape(head)).split("\n")
+    return "\n".join([first, *(f"<small>{other}</small>" for other in others)])
 
 
 def _unwrapped(table: Table, column: int) -> bool:

@@ -216,7 +216,7 @@ def side_by_side(results: Iterable[Result]) -> Table:
             rows.append((Entry(", ".join(filter(None, words)), "group"), *[Entry()] * (1 + len(used))))
             for each in peers:
                 entries = [_told(each, what, ranked.get(what, {}).get(each.technique, "")) for _, what in used]
-                rows.append((technique_entry(each), Entry(each.place), *entries))
+                rows.append((technique_entry(each), Entry(format.on(each)), *entries))
     statement = catalogue.workloads().get(workload, "").partition(": ")[2]
     title = f"{workload}: {statement}" if statement else workload
     head = ("technique", "on", *(head for head, _ in used))
@@ -368,7 +368,7 @@ def _of_metric(
     rows, records = {}, []
     for mine in grouped(there, lambda each: each.technique):
         technique = mine[0].technique
-        place = next((each.place for each in mine if each.place), "")
+        place = next((format.on(each) for each in mine if each.place), "")
         row = [technique_entry(mine[0]), *[Entry(mine[0].peers)] * several, Entry(place)]
         order: list[Any] = [mine[0].mode, mine[0].lane]
         for size in sizes:
@@ -411,7 +411,7 @@ def _overview(results: Sequence[Result], source: str) -> Table:
     rows = []
     for mine in sorted(grouped(timed, lambda each: each.technique), key=lambda mine: _numpy_first(mine[0])):
         technique = mine[0].technique
-        row = [Entry(mine[0].name), *[Entry(mine[0].peers)] * several, Entry(mine[0].place)]
+        row = [Entry(mine[0].name), *[Entry(mine[0].peers)] * several, Entry(format.on(mine[0]))]
         for workload in sizes:
             entry = metric_entry(every.get((workload, technique)), Metric.RESIDENT, ranked[workload].get(technique, ""))
             row.append(replace(entry, recipe=(workload, technique)) if entry.text else entry)
@@ -571,4 +571,4 @@ def _check(results: Sequence[Result]) -> Row:
         end, sizes = Entry(f"skipped: {bad.reason}", "note"), ""
     else:
         end = Entry(f"{bad.status} at {bad.label}: {bad.reason}", "bad")
-    return technique_entry(results[0]), Entry(results[0].place), Entry(sizes), end
+    return technique_entry(results[0]), Entry(format.on(results[0])), Entry(sizes), end
