@@ -3,7 +3,7 @@
 import ast
 import copy
 
-from gpu_cookbook.short.names import assignment, calls_to, is_docstring, names_in, replaced
+from gpu_cookbook.short.names import assignment, calls_to, is_docstring, names_in, replaced, walk
 
 COUNTS = {"rows", "columns", "count", "k"}  # what recipes call a number of elements
 CHECKS = {  # what is looked at -> the words in a check that tell it
@@ -221,7 +221,7 @@ def _refuses(node: ast.If) -> bool:
     """Whether it is a check of arguments. Other errors are answers of the work itself."""
     match node.body[-1]:
         case ast.Raise(ast.Call(ast.Name("ValueError"))):
-            return not any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test))
+            return not any(isinstance(part, ast.NamedExpr) for part in walk(node.test))
     return False
 
 

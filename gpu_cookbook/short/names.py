@@ -33,9 +33,22 @@ def replaced(new: dict[str, ast.expr], node: N) -> N:
     return cast(N, _Replace(new).visit(node))
 
 
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """As ast.walk(), but without the contexts of names, which are a third of what it finds."""
+    found = [node]
+    for each in found:
+        for name in each._fields:
+            value = getattr(each, name, None)
+            if isinstance(value, list):
+                found += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                found.append(value)
+        yield each
+
+
 def names_in(nodes: Iterable[ast.AST], context: type = ast.Load) -> Iterator[str]:
     for node in nodes:
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, context):
                 yield part.id
 

@@ -25,6 +25,7 @@ from gpu_cookbook.short.names import (
     replaced,
     sources_of,
     used_in,
+    walk,
 )
 from gpu_cookbook.short.source import Source
 from gpu_cookbook.short.tidy import tidied
@@ -42,7 +43,7 @@ class Program:
         assert isinstance(example, ast.If)
         self.main = example.body
         self.left_out: set[str] = set()
-        floats = any(isinstance(each, ast.Attribute) and each.attr == "float32" for each in ast.walk(example))
+        floats = any(isinstance(each, ast.Attribute) and each.attr == "float32" for each in walk(example))
         self.dtypes = {"float32"} if floats else {"float64", "int64"}
 
     @property
@@ -108,7 +109,7 @@ class Program:
 
     def specialise(self) -> None:
         """Leaves out parameters that are always None."""
-        every = [each for each in ast.walk(ast.Module([*self.top, *self.main], [])) if isinstance(each, ast.Call)]
+        every = [each for each in walk(ast.Module([*self.top, *self.main], [])) if isinstance(each, ast.Call)]
         counts = Counter(used_in([*self.top, *self.main]))
         for name, function in self.functions.items():
             calls = [each for each in every if calls_to(each, name)]

@@ -7,7 +7,7 @@ import re
 import textwrap
 import tokenize
 
-from gpu_cookbook.short.names import names_in
+from gpu_cookbook.short.names import names_in, walk
 
 WIDTH = 120
 
@@ -23,9 +23,10 @@ class Source:
             for token in tokenize.generate_tokens(io.StringIO(text).readline)
             if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip()
         }
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if isinstance(node, ast.stmt | ast.JoinedStr):
-                vars(node).update(before=ast.dump(node), form=_form(node))
+                text = ast.dump(node)
+                vars(node).update(before=text, form=_form(text))
 
     def gap(self, previous: ast.stmt | None, node: ast.stmt) -> list[str]:
         """The empty lines before a statement at the top: as many as before it in the file."""
@@ -48,11 +49,12 @@ class Source:
 
     def lines_of(self, node: ast.stmt, indent: int) -> list[str]:
         """A statement that is as it was, with its comments; or else one that is written anew."""
-        if getattr(node, "before", "") == ast.dump(node):
+        text = ast.dump(node)
+        if getattr(node, "before", "") == text:
             shift = indent - node.col_offset
             lines = self.lines[self.first_line(node) - 1 : node.end_lineno]
             return [" " * shift + line if shift > 0 and line else line[-shift if shift < 0 else 0 :] for line in lines]
-        same = getattr(node, "form", "") == _form(node)
+        same = getattr(node, "form", "") == _form(text)
         body = getattr(node, "body", None)
         if body is None or getattr(node, "orelse", None) or isinstance(node, ast.Try):
             lines = self.unparsed(node, indent)
@@ -69,9 +71,9 @@ class Source:
         return [each for line in lines for each in _wrapped(line)]
 
 
-def _form(node: ast.AST) -> str:
+def _form(dumped: str) -> str:
     """All of it but its names."""
-    return re.sub(r"Name\(id='\w+'", "Name(", ast.dump(node))
+    return re.sub(r"Name\(id='\w+'", "Name(", dumped)
 
 
 class _AsWritten(ast.NodeTransformer):

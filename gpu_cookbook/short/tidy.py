@@ -4,7 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_cookbook.short.names import assignment, calls_to, names_in, replaced
+from gpu_cookbook.short.names import assignment, calls_to, names_in, replaced, walk
 
 
 def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -> list[ast.stmt]:
@@ -50,7 +50,7 @@ def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -
 
 def _stays(name: str, value: ast.expr, nodes: list[ast.stmt]) -> bool:
     """Whether nothing changes it: a tuple, or a list that is only unpacked or gone through."""
-    parts = [part for node in nodes for part in ast.walk(node)]
+    parts = [part for node in nodes for part in walk(node)]
     reads = [
         part for part in parts if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)
     ]
@@ -61,18 +61,18 @@ def _stays(name: str, value: ast.expr, nodes: list[ast.stmt]) -> bool:
 
 def _repeated(node: ast.AST) -> Iterator[ast.AST]:
     """What is done again and again there, or later."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Lambda(body=body):
                 yield body
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 once = part.generators[0].iter
-                yield from (each for each in ast.walk(part) if isinstance(each, ast.Name) and each is not once)
+                yield from (each for each in walk(part) if isinstance(each, ast.Name) and each is not once)
 
 
 def _acts(node: ast.AST) -> bool:
     """Whether a call there may do something. One without arguments only asks for something, as len() does."""
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and not calls_to(part, "len")]
+    calls = [part for part in walk(node) if isinstance(part, ast.Call) and not calls_to(part, "len")]
     return any(call.args or call.keywords for call in calls)
 
 
