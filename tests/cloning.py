@@ -25,14 +25,17 @@ def git(folder, *arguments, **variables):
 
 def drawing_only(words):
     """Code for a process that makes the site: it draws the charts that have these words in their title. To draw all
-    others, too, would take most of the time, and they have nothing of what the test has changed."""
+    others, too, would take most of the time, and they have nothing of what the test has changed. Nor have short
+    forms, which tests/test_site.py sees."""
     return f"""
+from gpu_cookbook import short
 from gpu_cookbook.render import svg
 
 def drawn(draw, height, title, text, render=svg.render):
     return render(draw, height, title, text) if {words!r} in title else "<svg></svg>"
 
 svg.render = drawn
+short.short = lambda recipe: "# Its short form"
 """
 
 
