@@ -1,6 +1,6 @@
 """The recipes of convolution, pca, regression and the workloads on tables for GPUs run without one: in front of a fake
-of cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn on
-the CPU."""
+of cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn
+on the CPU."""
 
 import subprocess
 import sys

@@ -23,9 +23,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from gpu_cookbook import machine
 from gpu_cookbook.results import Probe
+from gpu_cookbook.run import memory
 
 COPY_BYTES = 2**30  # from one half of a GPU's buffer to the other: far beyond any cache
 BATCHES = 10
+WAITS = "a call waits for the device by itself, so no queue forms"
 PROBED = 5  # how often each figure of a GPU is measured in a probe, which gives the best
 PROBE_LIMIT = 120  # seconds
 BEYOND_CACHE = 4  # bytes that a probe of the CPU changes in place, for each byte of cache
@@ -182,7 +184,7 @@ def _by_host_clock(
         elif busy < longest:  # the host was delayed: keep the device busy for longer
             busy, times = 2 * busy, []
         else:
-            raise Unmeasurable("a call waits for the device by itself, so no queue forms")
+            raise Unmeasurable(WAITS)
     if statistics.median(times) <= 0:
         raise Unmeasurable("a call is too short to be measured with the host's clock")
     return times
@@ -428,8 +430,11 @@ class Cuda:
     def device_times(self, call: Call, wall: float) -> list[float]:
         """Seconds per call, one value per batch of calls that were all queued before the first of them ran.
 
-        ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself.
+        ``wall``: seconds of one synchronised call. Unmeasurable if a call waits for the device by itself, as one whose
+        result is on the host does, perhaps in streams that do not wait for the one whose clock is read.
         """
+        if memory.is_all_on_host(call()):
+            raise Unmeasurable(WAITS)
         count = max(1, min(100, int(0.005 / wall)))
         times: list[float] = []
         while len(times) < BATCHES:
@@ -439,7 +444,7 @@ class Cuda:
             elif count > 1:
                 count, times = count // 2, []
             else:
-                raise Unmeasurable("a call waits for the device by itself, so no queue forms")
+                raise Unmeasurable(WAITS)
             if sum(times) * count > 1.5:  # seconds
                 break
         return times

@@ -129,6 +129,15 @@ def is_on_host(value: Any) -> bool:
     return type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool))
 
 
+def is_all_on_host(result: Any) -> bool:
+    """Whether a result consists of numbers, NumPy's arrays and tables of them only."""
+    try:
+        parts = list(leaves(result))
+    except Deferred:
+        return False
+    return bool(parts) and all(map(is_on_host, parts))
+
+
 def is_changeable(value: Any) -> bool:
     """Whether it is an array whose values its framework lets a caller change."""
     parts = _parts(value) or []
