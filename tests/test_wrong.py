@@ -16,7 +16,7 @@ from conftest import HANG, has_ended, rejected, until
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
-from gpu_cookbook.run import check, compare, family, measure, runner, worker
+from gpu_cookbook.run import check, compare, family, measure, memory, runner, worker
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.transfers import few_pieces
 
@@ -931,6 +931,16 @@ def test_an_upload_that_does_more_than_that_is_not_measured(monkeypatch):
     assert Metric.TRANSFER in measured(numpy_recipe(), Host()).timings
     monkeypatch.setattr(multiply, "GIVEN", "with a file", raising=False)
     assert Metric.TRANSFER not in measured(numpy_recipe(), Host()).timings
+
+
+def test_no_argument_is_given_other_values_if_one_cannot_be():
+    strings, values = np.array([b"7", b"8"]), np.zeros(2)
+    assert not memory.fill((strings, values), (np.ones(2), np.ones(2)))
+    assert memory.fill((np.zeros(2), values), (np.ones(2), np.ones(2)))
+    assert values.tolist() == [1, 1]
+    values[:] = 0
+    assert not memory.fill((values, strings), (np.ones(2), np.ones(2)))
+    assert not values.any()
 
 
 class TimedOnce:

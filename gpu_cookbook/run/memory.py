@@ -67,9 +67,12 @@ def arrays(arguments: Sequence[Any]) -> list[Any]:
 
 
 def fill(arguments: Sequence[Any], values: Sequence[np.ndarray]) -> bool:
-    """Puts these inputs into the memory of a recipe's arguments. False if that is not possible for all of them."""
+    """Puts these inputs into the memory of a recipe's arguments. False if that is not possible for all of them: then
+    none is changed, since a call whose arguments belong to different inputs would have a result of neither."""
     found = arrays(arguments)
-    return len(found) == len(values) and all([write(x, each) for x, each in zip(found, values, strict=True)])
+    if len(found) != len(values) or not all(map(is_changeable, found)):
+        return False
+    return all([write(x, each) for x, each in zip(found, values, strict=True)])
 
 
 def put(target: np.ndarray, values: np.ndarray | float) -> None:
