@@ -684,6 +684,10 @@ ADDED = {"arithmetic": 100.0}
 SAMPLES = {"workload": "random_subset_mean", "size": 4_000}  # 4,000,000 of them are in the subset
 IMPOSSIBLE = {  # name: (billions of bytes or operations, per second in which nothing is refused, known, the reason)
     "memory": (0.012, 149, 151, COPIED, "151 GB/s is more than this device can do: a copy on it runs at 100 GB/s"),
+    "memory of a GPU": (
+        *(0.012, 114, 116, COPIED | {"empty_kernel": 1e-12}),
+        "116 GB/s is more than this device can do: a copy on it runs at 100 GB/s",
+    ),
     "cache": (0.012, 149, 151, CACHED, "151 GB/s is more than this device can do: its cache runs at 100 GB/s"),
     "a cache of unknown size": (
         *(0.012, 149, 151, CACHED | {"cache_bytes": None}),
