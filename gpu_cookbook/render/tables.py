@@ -55,7 +55,7 @@ LEGEND = {  # sign: what it means
     ),
     "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device, half"
     " of which is writing: what reads more than it writes may be above 100 %.",
-    format.UNKNOWN: "– was not measured or does not apply: the reasons are below the workload's last table.",
+    format.UNKNOWN: "– was not measured or does not apply; a known reason is below the workload's last table.",
     MODE: "TF32, float16 or bfloat16 after a lane: the recipe rounds the factors of its products. It is ranked among "
     "recipes that do the same, and not compared with NumPy.",
 }
