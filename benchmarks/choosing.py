@@ -31,6 +31,8 @@ HIDDEN = {
     BEYOND: "an extrapolation upwards",
     RUN: "what remains was measured at other times, mostly on other machines of the kind",
 }
+SIZE = "any size"
+TOGETHER = {BETWEEN: (BETWEEN,), BELOW: (BELOW,), BEYOND: (BEYOND,), SIZE: (BETWEEN, BELOW, BEYOND), RUN: (RUN,)}
 GOAL = 0.95
 
 
@@ -153,8 +155,8 @@ def tables(results: Sequence[Result]) -> list[Table]:
 
 def _summary(every: Sequence[Case]) -> Table:
     rows, records = [], []
-    for hidden, lane in ((hidden, lane) for hidden in HIDDEN for lane in choosing.LANES):
-        asked = [each for each in every if (each.hidden, each.lane) == (hidden, lane)]
+    for hidden, lane in ((hidden, lane) for hidden in TOGETHER for lane in choosing.LANES):
+        asked = [each for each in every if each.hidden in TOGETHER[hidden] and each.lane == lane]
         mine = [each for each in asked if each.pick]
         if not mine:
             continue
