@@ -155,7 +155,7 @@ class Expected:
         dtype = next((x.dtype for x in reversed(self.inputs) if isinstance(x, np.ndarray)), np.float64)
         if result.dtype != dtype:
             return f"the result's dtype is {result.dtype} instead of {dtype}"
-        if _equal(result, expected) and not (self.exact and self.has_zero):
+        if equal(result, expected) and not (self.exact and self.has_zero):
             return None
         wrong = self._wrong(result)
         if not wrong.any():
@@ -195,7 +195,7 @@ class Expected:
             return np.concatenate(list(pool.map(of, parts)))
 
 
-def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+def equal(a: np.ndarray, b: np.ndarray) -> bool:
     """np.array_equal on all cores: for 2**28 elements a single core takes half a second, and compare calls it four
     times."""
     if a.size < LARGE or not (a.flags.c_contiguous and b.flags.c_contiguous):

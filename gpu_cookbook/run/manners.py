@@ -263,7 +263,7 @@ def call_in_pieces(module: ModuleType, workload: ModuleType) -> Callable[[], Non
     ways: list[tuple[Sequence[np.ndarray], dict[str, np.ndarray]]] = [(inputs, {})]
     options = {}
     if writes_into(module):
-        options["out"] = placed(module, pinned, np.zeros(np.shape(workload.reference(*inputs)), np.float32))
+        options["out"] = placed(module, pinned, np.broadcast_to(np.float32(0), np.shape(workload.reference(*inputs))))
         ways.append((inputs, options))
     if pinned:
         ways.append(([placed(module, True, x) for x in inputs], options))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.check import SENTINEL, Expected, reason, round_trip, takes_out
+from gpu_cookbook.run.check import SENTINEL, Expected, equal, reason, round_trip, takes_out
 from gpu_cookbook.run.device import Cuda, Device
 
 PAGE_LOCKED = 1  # CU_MEMORYTYPE_HOST
@@ -102,6 +102,34 @@ def is_page_locked(x: np.ndarray) -> bool:
 # ---- Calls with arrays at every kind of place.
 
 
+class Places:
+    """The host arrays of the calls at one size. A call has those of the call before where it needs the same: to get the
+    memory of many pieces from the system takes longer than to fill it again."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.last: dict[tuple[int | None, bool], np.ndarray] = {}
+
+    def filled(
+        self, number: int | None, pinned: bool, x: np.ndarray, part: bool = False, around: float = np.nan
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """An array that holds a copy of an input, or of what out is to hold if there is no number; and that array
+        itself or, if it is to be a part of it, the larger array, with what is ``around``."""
+        key, shape = (number, pinned), (x.size + 2 * AROUND,) if part else x.shape
+        whole = self.last.pop(key, None)
+        if whole is None or whole.shape != shape:
+            del whole  # never the memory of both at once
+            whole = self.module.pinned(shape) if pinned else np.empty(shape, x.dtype)
+        self.last[key] = whole
+        if not part:
+            np.copyto(whole, x)
+            return whole, whole
+        whole[:AROUND] = whole[-AROUND:] = around
+        inner = whole[AROUND:-AROUND].reshape(x.shape)
+        np.copyto(inner, x)
+        return inner, whole
+
+
 class Call(NamedTuple):
     """Where the host arrays of a call lie."""
 
@@ -138,33 +166,42 @@ def _fault_at(module: ModuleType, workload: ModuleType, size: Size, device: Devi
         return f"pinned(): {fault}"
     # Two inputs in turn, so that what is left of the call before is not the answer.
     values = [Expected(workload, workload.inputs(size, seed)) for seed in (60, 61)]
+    turn, places = itertools.cycle(values), Places(module)
     kept: list[tuple[np.ndarray, Expected]] = []
-    for number, call in enumerate(_calls(module, len(values[0].inputs), many)):
-        if fault := _fault_of_call(module, workload, call, values[number % 2], kept):
+    for call, expected in zip(_calls(module, len(values[0].inputs), many), turn, strict=False):
+        if fault := _fault_of_call(module, workload, call, expected, places, kept):
             return f"{call.words}: {fault}"
     if any(expected.disagreement(result) for result, expected in kept):
         return "with transfer: a later call changes the result of an earlier one"
+    kept.clear()
     for kind in (False, True) if last and hasattr(module, "pinned") else (False,) if last else ():
-        if _late(module, workload, size, kind, device):
+        if _late(module, workload, kind, next(turn), places, device):
             words = Call((kind,), None, False).words
             return f"{words}: the result is there before the device is done"
     return None
 
 
+def _nothing(expected: Expected) -> np.ndarray:
+    """NaN in the shape of the answer, which takes no memory."""
+    return np.broadcast_to(np.array(np.nan, expected.inputs[0].dtype), expected.answer.shape)
+
+
 def _fault_of_call(
-    module: ModuleType, workload: ModuleType, call: Call, expected: Expected, kept: list[tuple[np.ndarray, Expected]]
+    module: ModuleType,
+    workload: ModuleType,
+    call: Call,
+    expected: Expected,
+    places: Places,
+    kept: list[tuple[np.ndarray, Expected]],
 ) -> str | None:
     """A new result is kept, with what it must be."""
-    places = list(zip(call.pinned, expected.inputs, strict=True))
-    given = [_part(module, *place, np.nan)[1] if call.parts else placed(module, *place) for place in places]
+    kinds = enumerate(zip(call.pinned, expected.inputs, strict=True))
+    given = [places.filled(number, pinned, x, call.parts)[0] for number, (pinned, x) in kinds]
     options: dict[str, np.ndarray] = {}
     larger = np.zeros(0)
     if isinstance(call.out, bool):
-        empty = np.full(expected.answer.shape, np.nan, expected.inputs[0].dtype)
-        if call.parts:
-            larger, options["out"] = _part(module, call.out, empty, SENTINEL)
-        else:
-            options["out"] = placed(module, call.out, empty)
+        options["out"], whole = places.filled(None, call.out, _nothing(expected), call.parts, SENTINEL)
+        larger = whole if call.parts else larger
     elif call.out is not None:
         options["out"] = given[call.out]
         if options["out"].shape != expected.answer.shape:
@@ -186,7 +223,7 @@ def _fault_of_call(
         if options and (fault := expected.disagreement(options["out"])):
             return fault
     if not all(
-        np.array_equal(x, y)
+        equal(x, y)
         for x, y in zip(given, expected.inputs, strict=True)
         if result is None or x is not options.get("out")
     ):
@@ -202,23 +239,15 @@ def _fault_of_call(
     return None
 
 
-def _part(module: ModuleType, pinned: bool, x: np.ndarray, around: float) -> tuple[np.ndarray, np.ndarray]:
-    """A larger array, and the part of it that holds a copy of x."""
-    shape = (x.size + 2 * AROUND,)
-    larger: np.ndarray = module.pinned(shape) if pinned else np.empty(shape, x.dtype)
-    larger[:AROUND] = larger[-AROUND:] = around
-    part = larger[AROUND:-AROUND].reshape(x.shape)
-    np.copyto(part, x)
-    return larger, part
-
-
-def _late(module: ModuleType, workload: ModuleType, size: Size, pinned: bool, device: Device) -> bool:
+def _late(
+    module: ModuleType, workload: ModuleType, pinned: bool, expected: Expected, places: Places, device: Device
+) -> bool:
     """Whether a result is there before the device is done, where all arrays are of this kind."""
-    way, expected = round_trip(module, workload), Expected(workload, workload.inputs(size, 65))
-    given = [placed(module, pinned, x) for x in expected.inputs]
+    way = round_trip(module, workload)
+    given = [places.filled(number, pinned, x)[0] for number, x in enumerate(expected.inputs)]
     options = {}
     if writes_into(module):
-        options["out"] = placed(module, pinned, np.full(expected.answer.shape, np.nan, given[0].dtype))
+        options["out"], _ = places.filled(None, pinned, _nothing(expected))
     return device.late(lambda: way(*given, **options), lambda _: None, lambda result: not expected.disagreement(result))
 
 
