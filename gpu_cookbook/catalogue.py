@@ -7,7 +7,7 @@ import os
 import shlex
 import symtable
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -371,7 +371,13 @@ def engines() -> frozenset[str]:
 
 def find(workload: str, technique: str) -> Recipe | None:
     """The recipe of that name; None if there is none, if it was removed, or if it cannot be read."""
-    return next((each for each in recipes() if (each.workload, each.technique) == (workload, technique)), None)
+    return _by_name(recipes).get((workload, technique))
+
+
+@cache
+def _by_name(every: Callable[[], list[Recipe]]) -> dict[tuple[str, str], Recipe]:
+    """Those of recipes(), or of what takes its place."""
+    return {(each.workload, each.technique): each for each in every()}
 
 
 def choose(

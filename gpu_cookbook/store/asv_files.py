@@ -6,6 +6,7 @@
 import ast
 import contextlib
 import fcntl
+import gc
 import io
 import itertools
 import json
@@ -87,6 +88,16 @@ class Store:
     def load(self, machine_folder: Path | None = None) -> tuple[list[Result], list[str]]:
         """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used.
         ``machine_folder``: read only this one, wherever it is."""
+        # Nothing of the millions of objects that are made is garbage: to look for it takes a fifth of the time.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return self._load(machine_folder)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _load(self, machine_folder: Path | None) -> tuple[list[Result], list[str]]:
         files: dict[Path, Any] = {}
         complaints: list[str] = []
         for path in sorted(machine_folder.glob("*.json") if machine_folder else self.folder.glob("*/*.json")):
