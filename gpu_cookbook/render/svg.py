@@ -142,11 +142,29 @@ def _last(line: "Line2D") -> tuple[float, float]:
 # ---- The element.
 
 
+@cache
+def _extent(text: str, font: Any, is_math: Any) -> Any:
+    """(width, height, depth) of a text. The same names and numbers are in most drawings."""
+    from matplotlib.textpath import text_to_path
+
+    return text_to_path.get_text_width_height_descent(text, font, is_math)
+
+
 def render(draw: Draw, height: float, title: str, text: str) -> str:
     """What ``draw`` draws, as an SVG element. ``height``: in points, without the legend."""
     from matplotlib import rc_context, style
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.backend_bases import FigureCanvasBase
+    from matplotlib.backends.backend_svg import RendererSVG
     from matplotlib.figure import Figure
+
+    class Renderer(RendererSVG):
+        def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> Any:
+            return _extent(s, prop, ismath)
+
+    class Canvas(FigureCanvasBase):
+        def get_renderer(self) -> Renderer:
+            """That with which the layout measures: the one that draws, which knows each text's extent then."""
+            return renderer
 
     look: Any = {
         "svg.fonttype": "none",
@@ -172,14 +190,18 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
         if figure.legends:  # add the legend's height, which ``height`` does not include
             box = figure.legends[0].get_window_extent()
             figure.set_figheight((height + 8) / 72 + box.height / figure.dpi)
-        # savefig() would draw everything twice, the first time for the layout alone.
-        FigureCanvasSVG(figure)
+        # savefig() would draw everything twice, the first time for the layout alone, and measure every text anew.
         figure.dpi = 72
+        width, height = figure.get_size_inches() * 72
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        renderer = Renderer(width, height, file, image_dpi=72, metadata=nothing)
+        Canvas(figure)
         layout = figure.get_layout_engine()
         assert layout
         layout.execute(figure)
         figure.set_layout_engine(None)
-        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        figure.draw(renderer)
+        renderer.finalize()
     return inline(file.getvalue(), title, text)
 
 
