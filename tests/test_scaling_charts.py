@@ -80,7 +80,7 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
     names = list("abcd")
     lines = {name: completed([row("ray"), row("ray", 2, 0.5)]) for name in names}
     svg.name_ends(axes, scaling_charts.draw_lines(axes, "GPU", lines, names), 200)
-    places = sorted(text.xyann[1] for text in axes.texts)
+    places = sorted(text.get_position()[1] for text in axes.texts)
     assert len(places) == 5
     gaps = [after - before for before, after in zip(places, places[1:], strict=False)]
     assert min(gaps) >= svg.NAME / 200 - 1e-9
