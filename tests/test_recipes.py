@@ -93,6 +93,12 @@ def test_right_at_edge_sizes_layouts_and_values(recipe):
     assert [each.reason for each in results if not each.ok] == []
 
 
+def test_a_size_of_pca_with_too_few_rows_or_columns_is_refused():
+    for size in ((9, 20), (20, 9)):
+        with pytest.raises(ValueError, match=f"at least 10 rows and 10 columns, not {size[0]}×{size[1]}"):
+            catalogue.workload_module("pca").inputs(size)
+
+
 def test_a_recipe_of_each_framework_for_one_gpu_has_pinned():
     """One page shows the work, another one page-locked arrays."""
     techniques = ("cuda_core", "cupy", "numba", "numba_mlir", "pycuda", "pyopencl", "torch", "warp")

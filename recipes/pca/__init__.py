@@ -31,6 +31,8 @@ def inputs(size, seed=0):
     1 / (4 sin²((2 j - 1) π / (4 p + 2))), and so the second has a ninth of the first one's, and the third a 25th.
     """
     rows, columns = size
+    if min(size) < COMPONENTS:
+        raise ValueError(f"a size of pca has at least {COMPONENTS} rows and {COMPONENTS} columns, not {label(size)}")
     steps = np.resize(np.random.default_rng(seed).standard_normal(min(rows * columns, 1_000_003)), (rows, columns))
     steps[:, 0] += 1
     return (np.cumsum(steps, axis=1, out=steps),)
