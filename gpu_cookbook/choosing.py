@@ -395,17 +395,17 @@ def _asked(estimate: Estimate) -> Result:
 
 
 def alike(results: Iterable[Result], workload: str) -> str:
-    """The name of the stored machine that is most like this one: with the same GPU or, if this one has none, without
-    one. NoAdvice if there is none."""
-    machines = by_likeness(results, workload)
+    """The name of the machine that is most like this one, of those with results of this workload: with the same GPU or,
+    if this one has none, without one. NoAdvice if there is none."""
+    machines = by_likeness((each for each in results if each.ok and each.workload == workload), workload)
     if machines and _same_device(machines[0]):
         return machines[0][0].stored.machine
     kind = f"with this GPU ({machine.gpus()[0].name})" if machine.gpus() else "without a GPU"
     names = ", ".join(sorted(mine[0].stored.machine for mine in machines))
     others = f" To ask for another machine: --machine, with one of {names}." if names else ""
     raise NoAdvice(
-        f"Nothing is stored of a machine {kind}. To measure the most promising recipes here, in about a minute:"
-        f" --measure.{others}"
+        f"Nothing of {workload} is stored of a machine {kind}. To measure the most promising recipes here, in about a"
+        f" minute: --measure.{others}"
     )
 
 

@@ -516,6 +516,13 @@ def test_a_machine_on_which_the_workload_was_measured_goes_first(here):
     assert choosing.alike([*STORED, *norm], "multiply") == "h200"
 
 
+def test_where_a_workload_was_not_measured_on_a_machine_like_this_one_others_are_named(here):
+    here()
+    stored = [*STORED, *(replace(each, workload="norm") for each in at("h100", on_gpu("cupy", name="NVIDIA H100")))]
+    with pytest.raises(NoAdvice, match=r"Nothing of norm is stored of a machine without a GPU.*with one of h100\.$"):
+        choosing.alike(stored, "norm")
+
+
 def test_a_name_that_contains_that_of_another_gpu_is_another_gpu(here):
     here("NVIDIA L4")
     assert machine.is_gpu("NVIDIA L4") and machine.is_gpu("4 × NVIDIA L4")
@@ -752,7 +759,7 @@ def test_a_machine_that_is_not_stored(clone):
     _, err = invoked("choose", "multiply", "-s", "7", "--machine", "m", code=2)
     assert err.startswith("There are no results for machine 'm'. Nothing is stored yet.")
     _, err = invoked("choose", "multiply", "-s", "7", code=2)
-    assert err.startswith("Nothing is stored of a machine ") and "--measure" in err
+    assert err.startswith("Nothing of multiply is stored of a machine ") and "--measure" in err
 
 
 def test_a_machine_with_results_of_scaling_only(clone):
@@ -813,7 +820,7 @@ def test_what_could_not_be_measured_is_said_with_the_reason(undisturbed, monkeyp
 
     monkeypatch.setattr(compare.Comparison, "measure", failed)
     out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
-    assert "numpy was failed: crashed: SIGSEGV" in err and "Every time was disturbed, or the recipe failed" in err
+    assert "numpy failed: crashed: SIGSEGV" in err and "Every time was disturbed, or the recipe failed" in err
     doubtful = on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
     monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
     out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
