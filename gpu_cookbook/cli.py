@@ -587,7 +587,8 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
     outcome = measured(comparing.Comparison(few, {question.workload: [question.size]}))
     for each in outcome.results:
         if not each.ok:
-            say(f"{each.technique} was {each.status}: {each.reason}")
+            said = "failed" if each.status == Status.FAILED else f"was {each.status}"
+            say(f"{each.technique} {said}: {each.reason}")
         elif doubt := each.doubt(question.metric(each)):
             say(f"{each.technique} is doubtful, and not counted: {doubt}")
     if outcome.stopped:
