@@ -27,8 +27,8 @@ PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_m
 # Of a result of training, which takes eight passes or nine, for each image. On two cores, a pass over 6,000 images took
 # 5 s in PyTorch, and 15 s in NumPy and in JAX. With a GPU it is an estimate: NumPy's passes take most of the time.
 PER_IMAGE, PER_IMAGE_ON_GPU = 0.015, 0.002
-# Of a result on tables, for each row, at the least what a result takes otherwise: NumPy's and pandas' calls take most of
-# it. On 16 cores with an H100, all sizes of a recipe took 54 s of group_mean, 21 s of group_mean_strings and 22 s of
+# Of a result on tables, for each row; no result takes less than PER_RESULT. NumPy's and pandas' calls take most of it.
+# On 16 cores with an H100, all sizes of a recipe took 54 s of group_mean, 21 s of group_mean_strings and 22 s of
 # read_parquet (75d649d2, 45213f01).
 PER_ROW = dict(group_mean=5e-7, group_mean_strings=8e-7, read_parquet=3e-7)
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
