@@ -160,7 +160,7 @@ def recipes_index():
         count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")
     lines += ["", "Not there yet: a stencil, a scan, a sort, and a Fourier transform by itself. What people bring from"]
-    lines += ["pandas, scikit-learn and SciPy came first: group_mean, regression, pca, convolution and norm."]
+    lines += ["pandas, scikit-learn and SciPy came first: tables, regression, pca, convolution and norm."]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *catalogue.workloads(), "```", ""])
 
 
