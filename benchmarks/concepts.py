@@ -1,4 +1,4 @@
-"""What the memories of a GPU take, and kernels that are right and slow beside others that are right and fast:
+"""How fast the memories of a GPU are, and kernels that are right and slow beside others that are right and fast:
 ``python benchmarks/concepts.py``.
 
 The kernels are in docs/concepts, and docs/concepts.md says what they show. The result of each case is compared with

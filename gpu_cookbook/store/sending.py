@@ -39,7 +39,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     LIMITS: "how near the fastest recipes come to their targets",
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
-    transfers.CONCEPTS: "what the memories of the GPU take",
+    transfers.CONCEPTS: "how fast the memories of the GPU are, and what slow kernels cost",
     together.FILE: "how arrays get from one library to another",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }
