@@ -81,7 +81,7 @@ class TableFormat(enum.StrEnum):
 
 
 class ListFormat(enum.StrEnum):
-    """The formats of everything else that can be printed for a program, too."""
+    """The formats of what is no table of results: one for people, and one for programs."""
 
     table = "table"
     json = "json"
