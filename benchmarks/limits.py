@@ -27,7 +27,7 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import tables, text
-from gpu_cookbook.render.format import STALE, UNKNOWN, digits, seconds
+from gpu_cookbook.render.format import STALE, UNKNOWN
 from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
 from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
@@ -36,6 +36,7 @@ from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits, door, journal
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.units import digits, seconds
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")  # whose launch of an empty kernel is measured

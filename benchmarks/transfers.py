@@ -38,13 +38,14 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import tables, text, timelines
-from gpu_cookbook.render.format import UNKNOWN, digits, seconds
+from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Bar, Step
+from gpu_cookbook.units import digits, seconds
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "transfers"

@@ -11,6 +11,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.render.advice import time_of
 from gpu_cookbook.render.tables import Entry, Row, Table
 from gpu_cookbook.results import Metric, Result, Size
+from gpu_cookbook.units import digits
 
 DATA = {Data.HOST: "on the host", Data.DEVICE: "on the GPU"}
 LARGE = "large"
@@ -91,7 +92,7 @@ def _row(found: Advice, known: Knowledge) -> Row:
         Entry(first.technique, "best", tuple(ties), _recipe(question, first)),
         Entry(time_of(first)),
         Entry(question.label),
-        Entry(format.digits(numpy.order(Metric.RESIDENT) / first.seconds) if numpy else format.UNKNOWN),
+        Entry(digits(numpy.order(Metric.RESIDENT) / first.seconds) if numpy else format.UNKNOWN),
         Entry(fast.technique, recipe=_recipe(question, fast)) if fast else Entry(format.UNKNOWN),
         Entry(time_of(fast) if fast else format.UNKNOWN),
     )

@@ -9,9 +9,10 @@ from sphinx.util.docutils import SphinxRole
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import timelines
-from gpu_cookbook.render.format import NOISE, STALE, beats_from, digits, doubts, seconds
+from gpu_cookbook.render.format import NOISE, STALE, beats_from, doubts
 from gpu_cookbook.scaling import EMPTY
 from gpu_cookbook.store import transfers
+from gpu_cookbook.units import digits, seconds
 
 SENT = {  # bytes that must go over the bus to the GPU, at the largest size: of subset_mean only the rows that matter
     "multiply": 2 * 4 * 2**28,

@@ -36,10 +36,11 @@ from gpu_cookbook.render import (
     together,
 )
 from gpu_cookbook.render.abilities import abilities
-from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, seconds, stale, timing
+from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, stale, timing
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Recipe, Table
 from gpu_cookbook.results import Metric, Result, grouped, of_one_environment
+from gpu_cookbook.units import seconds
 from gpu_cookbook.words import markdown
 
 HERE = Path(__file__).parent

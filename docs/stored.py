@@ -13,11 +13,12 @@ from sphinx.util import logging
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import concepts, launches, scaling_tables, timelines
-from gpu_cookbook.render.format import NOISE, digits, seconds
+from gpu_cookbook.render.format import NOISE
 from gpu_cookbook.results import COUNTS, Crossing, Metric, Result, Size
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, together, transfers
 from gpu_cookbook.store import scaling as kept
+from gpu_cookbook.units import digits, seconds
 
 Run = TypeVar("Run", transfers.Kept, together.Kept)
 GPUS_MACHINE = "nvidia-h200-x4"

@@ -24,10 +24,10 @@ from cloning import require_clone
 from conftest import HANG, MADE_UP, git, in_browser, invoked
 
 from gpu_cookbook import catalogue, machine, short, show
-from gpu_cookbook.render.format import digits
 from gpu_cookbook.results import Metric
 from gpu_cookbook.run import runner
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.units import digits
 
 pytestmark = pytest.mark.slow  # all of it needs the site, which takes most of a minute to build
 ROOT = Path(__file__).parents[1]

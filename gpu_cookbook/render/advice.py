@@ -14,7 +14,7 @@ from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
 from gpu_cookbook.repeats import on_gpu
 from gpu_cookbook.results import Metric, Rank
-from gpu_cookbook.units import memory, unit_of
+from gpu_cookbook.units import digits, memory, unit_of
 from gpu_cookbook.words import plain
 
 MOST = 3  # of those that tie: rows, and names in a sentence
@@ -49,7 +49,7 @@ def time_of(estimate: Estimate) -> str:
 def _times(estimate: Estimate, first: Estimate) -> str:
     """How many times as long as the first."""
     factor = estimate.seconds / first.seconds
-    return format.digits(factor) if estimate.measured and first.measured else _rough(factor)
+    return digits(factor) if estimate.measured and first.measured else _rough(factor)
 
 
 def _rough(value: float) -> str:

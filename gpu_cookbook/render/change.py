@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpu_cookbook import machine
-from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import (
     COPYING,
     RUN,
@@ -20,6 +19,7 @@ from gpu_cookbook.render.tables import (
     source_of,
 )
 from gpu_cookbook.results import TIMED, Metric, Result, grouped, metric_record, origin_record
+from gpu_cookbook.units import digits
 
 FACTOR = 1.1  # asv's
 VERDICTS = (
@@ -90,7 +90,7 @@ def _changed(before: Result | None, after: Result | None, metric: Metric) -> tup
     old, new = (each.value(metric) if each else None for each in pair)
     ratio = None if old is None or new is None else new / old
     mark = "bad" if any(each and each.wrong for each in pair) else verdict
-    texts = (Entry("" if ratio is None else f"×{format.digits(ratio)}"), Entry(verdict, mark), Entry(why))
+    texts = (Entry("" if ratio is None else f"×{digits(ratio)}"), Entry(verdict, mark), Entry(why))
     record: dict[str, Any] = {"table": "change", "metric": metric, "workload": known.workload}
     record |= {"technique": known.technique, "size": known.size}
     for when, each in zip(("before", "after"), pair, strict=True):
@@ -116,7 +116,7 @@ def verdict_of(before: Result | None, after: Result | None, metric: Metric) -> t
     ratio = new_median / median
     # With fewer than ten samples, asv's interval may begin below 0.
     least, most = max(0, new_low) / high, new_high / low if low > 0 else math.inf
-    why = f"×{format.digits(least)} to {f'×{format.digits(most)}' if most < math.inf else 'any'}"
+    why = f"×{digits(least)} to {f'×{digits(most)}' if most < math.inf else 'any'}"
     stats = [{"ci_99_a": low, "ci_99_b": high}, {"ci_99_a": new_low, "ci_99_b": new_high}]
     if is_different(None, None, *stats) and not 1 / FACTOR <= ratio <= FACTOR:
         return "faster" if ratio < 1 else "slower", why

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, svg, tables
-from gpu_cookbook.render.format import UNKNOWN, digits, seconds, short
+from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.svg import COLOURS, INK, LANES, MARKERS, Draw, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import (
@@ -31,7 +31,7 @@ from gpu_cookbook.results import (
     record,
     tied,
 )
-from gpu_cookbook.units import prefixed
+from gpu_cookbook.units import digits, prefixed, seconds, short
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axis import Axis

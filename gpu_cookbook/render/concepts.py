@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
-from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN, digits, seconds
+from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY
 from gpu_cookbook.store.transfers import Kept, Step
+from gpu_cookbook.units import digits, seconds
 
 CASES = {
     "coalescing_rows": "neighbouring threads read numbers that are a row apart",

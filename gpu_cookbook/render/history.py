@@ -16,10 +16,10 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, svg, tables
 from gpu_cookbook.render.change import verdict_of
 from gpu_cookbook.render.charts import Chart, chart, stale_note
-from gpu_cookbook.render.format import digits
 from gpu_cookbook.render.svg import INK, NAME, Style
 from gpu_cookbook.render.tables import COPYING, RUN, Entry, Table, metric_entry
 from gpu_cookbook.results import TIMED, Metric, Result, grouped, metric_record, named, stored_record
+from gpu_cookbook.units import digits
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.axes import Axes

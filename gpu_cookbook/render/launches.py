@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook.render import svg
 from gpu_cookbook.render.charts import Chart, chart
-from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN, seconds
+from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import COUNTS, ISSUED, NOISY, PREPARED, RESIDENT
 from gpu_cookbook.store.transfers import Kept, Step
+from gpu_cookbook.units import seconds
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure

@@ -6,6 +6,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import Entry, Table, provenance
 from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.units import digits
 
 COLUMNS: tuple[tuple[str, int, Metric], ...] = (
     ("multiply", 2**28, Metric.DEVICE),
@@ -73,6 +74,6 @@ def _entry(result: Result | None, metric: Metric, least: float) -> Entry:
     if result.rates and result.rates.share is not None and result.memory_bound:
         share = f"{result.rates.share:.0f} %"
     else:
-        share = f"{format.digits(result.order(metric) / least)} ×"
+        share = f"{digits(result.order(metric) / least)} ×"
     text = format.stale(result) + share + TUNED * (result.lane == "tuned")
     return Entry(text, recipe=(result.workload, result.technique))

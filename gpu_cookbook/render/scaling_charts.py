@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, scaling_tables, svg
 from gpu_cookbook.render.charts import Chart, chart, stale_note
-from gpu_cookbook.render.format import digits, seconds
 from gpu_cookbook.render.svg import INK, LANES, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.scaling import STRONG, WEAK, WORKLOAD, Row, ScaleError, amount, of_mode, record
+from gpu_cookbook.units import digits, seconds
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.axes import Axes

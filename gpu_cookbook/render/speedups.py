@@ -12,6 +12,7 @@ from gpu_cookbook.render.charts import Chart, chart, largest, stale_note
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import Metric, Result, grouped, of_one_environment, origin_record, record
+from gpu_cookbook.units import digits
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axes import Axes
@@ -116,7 +117,7 @@ def _words(result: Result) -> list[str]:
     """The speedups, resident and with transfers; without arrays to transfer, there is one."""
     mark = format.stale(result)
     found = [result.speedups.get(metric) for metric in (Metric.RESIDENT, Metric.TRANSFER)]
-    return [mark + format.digits(each) for each in found if each]
+    return [mark + digits(each) for each in found if each]
 
 
 def _entry(result: Result | None) -> Entry:

@@ -25,6 +25,7 @@ from gpu_cookbook.results import (
     ranks,
     stored_record,
 )
+from gpu_cookbook.units import digits
 
 METRICS = {
     Metric.RESIDENT: "one synchronised call, with the data already on the device",
@@ -154,7 +155,7 @@ def technique_entry(result: Result) -> Entry:
 
 def _operations(result: Result) -> str:
     """Gop/s as text, if arithmetic, not memory, takes the time; otherwise a dash."""
-    return format.UNKNOWN if result.memory_bound or not result.rates else format.digits(result.rates.operations)
+    return format.UNKNOWN if result.memory_bound or not result.rates else digits(result.rates.operations)
 
 
 def _wins(result: Result) -> str:
@@ -331,7 +332,7 @@ def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]
             mine = {metric: spread for (metric, on), spread in there.items() if on == gpu}
             if mine:
                 # A table shows one run's values, not the means of several.
-                factors = ", ".join(f"{metric} ×{format.digits(spread.factor(1))}" for metric, spread in mine.items())
+                factors = ", ".join(f"{metric} ×{digits(spread.factor(1))}" for metric, spread in mine.items())
                 units = min(spread.units for spread in mine.values())
                 text = f"{where}: {100 * repeats.SHARE:.0f} % of the {place}'s values within {factors} of these"
                 yield Entry(f"{text}, either way (from {units} {'machines' if machines else 'runs'}).", "note")
@@ -542,7 +543,7 @@ def _copy_rates(results: Iterable[Result]) -> dict[str | None, str]:
     for each in results:
         if each.copy_bandwidth:
             rates.setdefault(each.device, []).append(each.copy_bandwidth)
-    ends = {device: (format.digits(min(those)), format.digits(max(those))) for device, those in rates.items()}
+    ends = {device: (digits(min(those)), digits(max(those))) for device, those in rates.items()}
     return {device: low if low == high else f"{low} to {high}" for device, (low, high) in ends.items()}
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook.render import format
 from gpu_cookbook.render.charts import Chart, chart
-from gpu_cookbook.render.format import UNKNOWN, digits, seconds
+from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.svg import COLOURS, INK
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY, Timing
 from gpu_cookbook.store.transfers import RECIPES, Bar, Kept, Step
+from gpu_cookbook.units import digits, seconds
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.axes import Axes

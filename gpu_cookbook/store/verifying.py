@@ -18,13 +18,13 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from gpu_cookbook import catalogue, repeats
-from gpu_cookbook.render import format
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, gpu_names, gpus_of, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
 from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
+from gpu_cookbook.units import digits
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -666,7 +666,7 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
         where = f"on {each.device} elsewhere" + " by older code" * (not same_code)
         yield note(
             "plausibility",
-            f"{_of(each)}: {name} is {format.digits(ratio)} × that {where}; up to {format.digits(most)} × is usual",
+            f"{_of(each)}: {name} is {digits(ratio)} × that {where}; up to {digits(most)} × is usual",
             "Measure it again, or say in the pull request why this machine differs.",
         )
     outside = sum(same_code for *_, same_code in far)
