@@ -18,7 +18,7 @@ from gpu_cookbook.words import make_plain, plain
 NOISY = 0.2  # noisy: the middle half of the samples spreads over more than this fraction of the median
 # Half of a copy's traffic is reads; reading alone reached 1.09 of a copy's bandwidth on GPUs, and of a CPU's, 1.44 was
 # stored. What a GPU's memory can do at all is its clock, twice in each, times its width: 1.12 of a copy's bandwidth on
-# an H100 (2,619 MHz × 2 × 5,120 bits), and 1.16 on an H200 (3,201 MHz × 2 × 6,144 bits).
+# an H100 (2,619 MHz × 2 × 5,120 bits), and 1.16 on an H200 (3,201 MHz × 2 × 6,144 bits), which nothing reaches.
 READ_LIMIT, READ_LIMIT_ON_GPU = 1.5, 1.15
 # The measured arithmetic is less than a device's peak: short products in NumPy reached 0.7 of a core's, and 0.5 while
 # the machine was busy. And Strassen's method saves an eighth of the multiplications each time that it is applied.

@@ -1,4 +1,4 @@
-"""Read Parquet into arrays of NumPy, which cannot read it by itself: by PyArrow, on all cores.
+"""Read Parquet into arrays of NumPy, which cannot read it by itself: by PyArrow.
 
 Framework: NumPy
 Runs on: CPU
