@@ -352,7 +352,7 @@ def test_compare_as_a_page_has_where_and_when_and_what_was_measured():
     out, _ = unprobed("compare", "increment", "-t", "numpy", "-s", "1000", "-s", "2**62", "--format", "html")
     assert out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n")
     assert machine.processor() in out and re.search(r"Date: \d{4}-\d\d-\d\d", out) and "numpy 2" in out
-    assert "first result: a fresh process" in out and "GB of host memory" in out  # a chart; why a size was skipped
+    assert "first result: a fresh process" in out and "EB of host memory" in out  # a chart; why a size was skipped
 
 
 @pytest.mark.slow

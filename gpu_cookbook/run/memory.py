@@ -49,7 +49,7 @@ def write(array: Any, values: np.ndarray) -> bool:
     """Puts values into the memory of an array, or of the parts of one, of the same shape and dtype. False if that is
     not possible, because other processes hold it or it cannot be changed."""
     parts = _parts(array)
-    if not parts or not all(kind.write for _, kind in parts):
+    if not parts or not _writeable(parts):
         return False
     shapes = [np.shape(part) if is_on_host(part) else tuple(part.shape) for part, _ in parts]
     ends = list(itertools.accumulate(map(math.prod, shapes)))
@@ -70,7 +70,7 @@ def fill(arguments: Sequence[Any], values: Sequence[np.ndarray]) -> bool:
     """Puts these inputs into the memory of a recipe's arguments. False if that is not possible for all of them: then
     none is changed, since a call whose arguments belong to different inputs would have a result of neither."""
     found = arrays(arguments)
-    if len(found) != len(values) or not all(map(is_changeable, found)):
+    if len(found) != len(values) or not all(_writeable(_parts(each)) for each in found):
         return False
     return all([write(x, each) for x, each in zip(found, values, strict=True)])
 
@@ -143,8 +143,11 @@ def is_all_on_host(result: Any) -> bool:
 
 def is_changeable(value: Any) -> bool:
     """Whether it is an array whose values its framework lets a caller change."""
-    parts = _parts(value) or []
-    return bool(parts) and all(kind.write for _, kind in parts) and not hasattr(value, "__dask_graph__")
+    return _writeable(_parts(value)) and not hasattr(value, "__dask_graph__")
+
+
+def _writeable(parts: "list[tuple[Any, _Kind]] | None") -> bool:
+    return bool(parts) and all(kind.write for _, kind in parts or ())
 
 
 def identity(result: Any) -> set[Any]:
