@@ -86,7 +86,7 @@ class Host:
     def address(self, array):
         return array.ctypes.data
 
-    def library(self, file):
+    def compiled(self, file):
         if file not in self.built:
             text = (self.kernels / file).read_text(encoding="utf-8")
             names = re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(', text)
@@ -100,7 +100,7 @@ class Host:
         return self.built[file]
 
     def launcher(self, file, name, blocks, threads, *arguments, shared=0, full=False):
-        start = self.library(file)[f"run_{name}"]
+        start = self.compiled(file)[f"run_{name}"]
         values = [np.array(each.ctypes.data if each.ndim else each) for each in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
         self.asked.append((name, blocks, shared))

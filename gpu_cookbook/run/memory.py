@@ -49,7 +49,7 @@ def write(array: Any, values: np.ndarray) -> bool:
     """Puts values into the memory of an array, or of the parts of one, of the same shape and dtype. False if that is
     not possible, because other processes hold it or it cannot be changed."""
     parts = _parts(array)
-    if not parts or not _writeable(parts):
+    if parts is None or not _writeable(parts):
         return False
     shapes = [np.shape(part) if is_on_host(part) else tuple(part.shape) for part, _ in parts]
     ends = list(itertools.accumulate(map(math.prod, shapes)))
