@@ -88,6 +88,16 @@ def unary_transform(*, d_in, d_out, op, num_items, stream):
     write(d_out, op(items(d_in, num_items)))
 
 
+def made(transform, *arrays):
+    """What makes a transform of these arrays for later calls, each of which is given them, too."""
+
+    def make(**kinds):
+        assert set(kinds) == {*arrays, "op"}
+        return transform
+
+    return make
+
+
 def make_reduce_into(**kinds):
     def reduce(*, temp_storage, d_in, d_out, op, num_items, h_init, stream=None):
         assert set(kinds) == {"d_in", "d_out", "op", "h_init"} and num_items > 0
@@ -110,6 +120,8 @@ def install():
     for each in (CountingIterator, ConstantIterator, ZipIterator, TransformIterator, PermutationIterator):
         setattr(compute, each.__name__, each)
     compute.binary_transform, compute.unary_transform = binary_transform, unary_transform
+    compute.make_binary_transform = made(binary_transform, "d_in1", "d_in2", "d_out")
+    compute.make_unary_transform = made(unary_transform, "d_in", "d_out")
     compute.make_reduce_into = make_reduce_into
     compute.OpKind = SimpleNamespace(MULTIPLIES=np.multiply, PLUS=np.add)
     types.float32, types.float64, types.int64 = np.float32, np.float64, np.int64

@@ -29,7 +29,21 @@ def test_right_on_the_host(recipe):
 @pytest.mark.parametrize(
     ("workload", "technique", "old", "new", "fault"),
     [
-        ("multiply", "cuda_compute", "num_items=a.size", "num_items=(a.size + 1) // 2", "elements are wrong"),
+        (
+            "multiply",
+            "cuda_compute",
+            "num_items=a.size, stream=stream",
+            "num_items=(a.size + 1) // 2, stream=stream",
+            "elements are wrong",
+        ),
+        ("multiply", "cuda_compute", "transform(**given,", "transform(**{**given, 'd_in2': a},", "prepared: call 1"),
+        (
+            "increment",
+            "cuda_compute",
+            "    transform = make",
+            "    increment(a)\n    transform = make",
+            "prepared: call 1",
+        ),
         ("subset_mean", "cuda_compute", "k // across * 2 * columns", "k // across * columns", "instead of"),
         ("subset_mean", "cuda_compute", "add_one, float64)", "add_one, int64)", "AssertionError"),
         ("norm", "cuda_compute", 'num_items": x.size', 'num_items": (x.size + 1) // 2', "instead of"),

@@ -1,6 +1,7 @@
 """cuTile's recipes without a GPU: their kernels compile for one generation, and NumPy runs them block by block."""
 
 import ast
+import contextlib
 import io
 import itertools
 import sys
@@ -15,7 +16,8 @@ from seeds import fault_of_seeds
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import COUNTS
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import Expected, check_refusals
+from gpu_cookbook.run.check import Expected, check_prepared, check_refusals
+from gpu_cookbook.run.device import Host
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
 from recipes.random_subset_mean import philox
@@ -144,7 +146,29 @@ def on_host(monkeypatch):
     """A function that gives a recipe's module, with NumPy in place of cuda.tile and CuPy: a tile is an array."""
     tile, cupy = ModuleType("cuda.tile"), ModuleType("cupy")
     grid = SimpleNamespace()
+    recorded = []  # the list that a stream records into, if one does
 
+    def on_stream(work):
+        """``work``, which is recorded while a stream is captured, and else done."""
+
+        def call(*arguments):
+            recorded[-1].append((work, arguments)) if recorded else work(*arguments)
+
+        return call
+
+    class Stream(contextlib.nullcontext):
+        def __init__(self, *, non_blocking):
+            assert non_blocking
+            super().__init__(self)
+
+        def begin_capture(self):
+            recorded.append([])
+
+        def end_capture(self):
+            graph = recorded.pop()
+            return SimpleNamespace(launch=lambda: [work(*arguments) for work, arguments in graph])
+
+    @on_stream
     def launch(stream, blocks, kernel, arguments):
         arrays = [each for each in arguments if isinstance(each, np.ndarray)]
         assert not any(itertools.starmap(np.shares_memory, itertools.combinations(arrays, 2))), "arrays overlap"
@@ -172,7 +196,8 @@ def on_host(monkeypatch):
     for name in ("array", "empty", "empty_like", "may_share_memory", "nan", "sqrt", "zeros"):
         setattr(cupy, name, getattr(np, name))
     cupy.asarray, cupy.asnumpy = lambda array, *, blocking: np.array(array, order="C"), np.array
-    cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
+    cupy.copyto = on_stream(np.copyto)
+    cupy.cuda = SimpleNamespace(Stream=Stream, get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None))
     monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
     sys.modules["cuda"].tile = tile
     monkeypatch.setitem(sys.modules, "cuda.tile", tile)
@@ -191,20 +216,28 @@ def test_right_on_the_host(on_host, name):
         expected = workload.reference(*inputs)
         close = abs(result - expected) <= workload.tolerance(expected, *inputs)
         assert np.all(close | (np.isnan(result) & np.isnan(expected))), workload.label(size)
+        if hasattr(module, "prepared"):
+            assert check_prepared(module, workload, inputs, Host()) is None, workload.label(size)
     assert check_refusals(module, workload) is None
 
 
 def test_arrays_that_overlap_are_copied_first(on_host):
     """cuTile leaves undefined what a kernel does with them. In multiply, out may be an input."""
-    multiply = on_host("multiply").multiply
-    x, y = np.random.default_rng(0).standard_normal((2, 3_001), np.float32)
+    module = on_host("multiply")
+    values = np.random.default_rng(0).standard_normal((2, 3_001), np.float32)
+    x, y = values.copy()
     left, right = x[1:], x[:-1]
     for a, b in ((x, y), (x, x), (left, right)):
         for out in (None, a, b):
+            x[:], y[:] = values
             expected = a * b
-            found = multiply(a, b, out=out)
+            found = module.multiply(a, b, out=out)
             assert out is None or found is out
             np.testing.assert_array_equal(found, expected)
+            replay = module.prepared(a, b, out=out)
+            for _ in range(2):
+                expected = a * b
+                np.testing.assert_array_equal(replay(), expected)
 
 
 @pytest.fixture(params=[recipe for recipe in RECIPES if recipe.workload == "matmul"], ids=lambda each: each.technique)
@@ -237,6 +270,7 @@ def test_factors_that_overlap_are_copied_first(matmul):
     for left in (square, square[1:]):
         expected = recipe.matmul(left.copy(), square.copy())
         np.testing.assert_array_equal(recipe.matmul(left, square), expected)
+        np.testing.assert_array_equal(recipe.prepared(left, square)(), expected)
     with pytest.raises(ValueError, match="matmul takes"):
         recipe.matmul(square, square.copy(), out=square)
 

@@ -6,6 +6,7 @@ Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Follows: https://docs.nvidia.com/cuda/cutile-python/quickstart.html
 Follows: https://docs.nvidia.com/cuda/cutile-python/data.html
+Follows: https://docs.cupy.dev/en/stable/reference/generated/cupy.cuda.Graph.html
 
 What a kernel does with two arrays that overlap is undefined; this one is given a single array, whose loads and stores
 stay in order within a block. A grid has fewer than 2**24 blocks, so more than 2**34 - 1,024 elements are a ValueError
@@ -30,15 +31,40 @@ def upload(*arrays):
     return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
-def increment(a):
+def validate(a):
     if a.dtype != np.float32:
         raise ValueError(f"increment takes a float32 array, not {a.dtype} {a.shape}")
     if not a.flags.c_contiguous:
         raise ValueError("increment takes a C-contiguous array, as upload() makes it")
+
+
+def launch(a):
+    flat = a.reshape(-1)  # a view
+    ct.launch(cp.cuda.get_current_stream(), (ct.cdiv(a.size, TILE),), kernel, (flat, TILE))
+
+
+def increment(a):
+    validate(a)
     if a.size:  # a grid of no blocks is an error
-        flat = a.reshape(-1)  # a view
-        ct.launch(cp.cuda.get_current_stream(), (ct.cdiv(a.size, TILE),), kernel, (flat, TILE))
+        launch(a)
     return a
+
+
+def prepared(a):
+    """Return a function without arguments: each call adds one to what a then holds, and returns a."""
+    validate(a)
+    if not a.size:
+        return lambda: a
+    with cp.cuda.Stream(non_blocking=True) as stream:  # the default stream cannot be captured
+        stream.begin_capture()
+        launch(a)  # recorded, not run
+        graph = stream.end_capture()
+
+    def replay():
+        graph.launch()
+        return a
+
+    return replay
 
 
 def wait(a):

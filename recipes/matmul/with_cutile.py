@@ -6,6 +6,7 @@ Install: pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"
 Environment: cutile
 Follows: https://docs.nvidia.com/cuda/cutile-python/quickstart.html
 Follows: https://docs.nvidia.com/cuda/cutile-python/data.html
+Follows: https://docs.cupy.dev/en/stable/reference/generated/cupy.cuda.Graph.html
 Math: float32, TF32 off (ct.mma takes TF32 only from tiles of ct.tfloat32)
 
 What a kernel does with two arrays that overlap is undefined, so b is copied first if it overlaps a. A grid has fewer
@@ -44,7 +45,7 @@ def upload(*arrays):
     return tuple(cp.asarray(np.asarray(x, np.float32, order="C"), blocking=True) for x in arrays)
 
 
-def matmul(a, b, out=None):
+def output_for(a, b, out):
     right = a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32
     if right and out is not None:
         right = out.shape == (a.shape[0], b.shape[1]) and out.dtype == np.float32
@@ -53,19 +54,51 @@ def matmul(a, b, out=None):
             f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
             + ("" if out is None else f" into {out.dtype} {out.shape}")
         )
-    (m, k), n = a.shape, b.shape[1]
-    out = cp.empty((m, n), np.float32) if out is None else out
+    out = cp.empty((a.shape[0], b.shape[1]), np.float32) if out is None else out
     if not all(x.flags.c_contiguous for x in (a, b, out)):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
-    if out.size and k == 0:
+    if out.size and (cp.may_share_memory(out, a) or cp.may_share_memory(out, b)):
+        raise ValueError("matmul takes an out that is neither a nor b")
+    return out
+
+
+def apart(a, b):
+    """What the kernel reads as b: b itself, or room for a copy if it overlaps a."""
+    return cp.empty_like(b) if cp.may_share_memory(a, b) else b
+
+
+def launch(a, b, right, out):
+    if right is not b:
+        cp.copyto(right, b)
+    grid = (ct.cdiv(out.shape[0], M) * ct.cdiv(out.shape[1], N),)
+    ct.launch(cp.cuda.get_current_stream(), grid, kernel, (a, right, out, M, N, K))
+
+
+def matmul(a, b, out=None):
+    out = output_for(a, b, out)
+    if out.size and a.size == 0:
         out.fill(0)
     elif out.size:  # a grid of no blocks is an error
-        if cp.may_share_memory(out, a) or cp.may_share_memory(out, b):
-            raise ValueError("matmul takes an out that is neither a nor b")
-        b = b.copy() if cp.may_share_memory(a, b) else b
-        grid = (ct.cdiv(m, M) * ct.cdiv(n, N),)
-        ct.launch(cp.cuda.get_current_stream(), grid, kernel, (a, b, out, M, N, K))
+        launch(a, b, apart(a, b), out)
     return out
+
+
+def prepared(a, b, out=None):
+    """Return a function without arguments: each call multiplies what a and b then hold, and returns the same out."""
+    out = output_for(a, b, out)
+    if not (out.size and a.size):
+        return lambda: matmul(a, b, out)
+    arrays = a, b, apart(a, b), out
+    with cp.cuda.Stream(non_blocking=True) as stream:  # the default stream cannot be captured
+        stream.begin_capture()
+        launch(*arrays)  # recorded, not run
+        graph = stream.end_capture()
+
+    def replay():
+        graph.launch()
+        return arrays[-1]  # the graph knows only addresses: this keeps the memory of all of them from being freed
+
+    return replay
 
 
 def wait(c):
