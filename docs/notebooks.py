@@ -75,6 +75,11 @@ TIMED = {
         "(arrays[0][::2, ::2] + 1).mean()",
     ),
 }
+*FIRST, LAST = sorted(TIMED)
+CHARTS = (  # which notebooks end with a chart: see _cells
+    f"Those of {', '.join(FIRST)} and {LAST} end with a chart of the times on your machine beside NumPy's, except"
+    " NumPy's own and those that start a parallel engine."
+)
 
 
 def notebook(recipe: Recipe, name: str, script: str) -> str:
@@ -96,8 +101,7 @@ def _cells(recipe: Recipe, name: str, script: str) -> Iterator[nbformat.Notebook
     text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     made, _, run = script.partition('\nif __name__ == "__main__":\n')
     alone = "import multiprocessing" in script  # its processes could not import a notebook's functions
-    compared = not (alone or "engine" in recipe.functions or recipe.technique == "numpy")
-    timed = TIMED.get(recipe.workload) if compared else None
+    timed = None if recipe.technique == "numpy" or "engine" in recipe.functions else TIMED.get(recipe.workload)
     head, line, notes = f"# {recipe.workload} in {recipe.framework}", recipe.summary, recipe.notes
     yield text("\n\n".join(filter(None, (head, line, notes, f"Runs on: {recipe.runs_on}."))))
     yield code(f"%{recipe.install}" + (" matplotlib" if timed and "matplotlib" not in recipe.install else ""))

@@ -156,7 +156,8 @@ def advice_printed() -> str:
 
 def recipes_index():
     lines = ["# Recipes", "", "One page per workload, one tab per framework. Every script is checked. Each is also a"]
-    lines += ["notebook, which installs what it needs: in Colab, choose *File*, then *Upload notebook*.", ""]
+    lines += ["notebook, which installs what it needs: in Colab, choose *File*, then *Upload notebook*."]
+    lines += [notebooks.CHARTS, ""]
     for workload, statement in catalogue.workloads().items():
         count = len(catalogue.of_workload(workload))
         lines.append(f"- [{workload}]({workload}.md): {statement.partition(': ')[2]} {count} recipes.")

@@ -16,16 +16,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
-import alone
 import nbformat
 import pytest
 from blocks import PAGES
 from cloning import require_clone
 from conftest import HANG, MADE_UP, git, in_browser, invoked
 
-from gpu_cookbook import catalogue, machine, short, show
+from gpu_cookbook import catalogue, short, show
 from gpu_cookbook.results import Metric
-from gpu_cookbook.run import runner
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.units import digits
 
@@ -167,27 +165,6 @@ def test_every_recipe_is_there_as_a_script_and_as_a_notebook(site):
         code = "\n\n\n".join(re.sub(r"^(%%|!).*\n?", "", cell) for cell in cells[:2])
         assert code.split() == show.script(recipe).split()
         compile("\n".join(cells[2:]), name, "exec")
-
-
-@pytest.mark.parametrize("technique", ["torch_cpu", "pyopencl"])
-def test_notebooks_run_to_their_charts(site, tmp_path, technique):
-    """As Jupyter runs them, but for the installing, with smaller sizes, and one after the other in one process."""
-    workloads = ("multiply", "increment", "matmul", "norm", "subset_mean")
-    for workload in workloads:
-        if obstacle := machine.obstacle(catalogue.find(workload, technique)):
-            pytest.skip(obstacle)
-        (path,) = site.glob(f"_downloads/*/{workload}_{technique}.ipynb")
-        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][1:]
-        code = "\n\n".join(cells)
-        assert code.count("plt.show()") == 1
-        code = code.replace("plt.show()", f"plt.savefig('{workload}.png'); plt.close()")
-        code = re.sub(r"^sizes = .*", "sizes = [16, 32]", code, flags=re.MULTILINE)
-        (tmp_path / f"{workload}.py").write_text(code, encoding="utf-8")
-    command = [sys.executable, "-P", "-c", alone.RUN_EACH, *(f"{workload}.py" for workload in workloads)]
-    environment = runner.environment(tmp_path) | {"MPLBACKEND": "Agg"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANG)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert all((tmp_path / f"{workload}.png").stat().st_size > 5_000 for workload in workloads)
 
 
 def test_no_figure_of_a_page_is_typed():
