@@ -2,6 +2,7 @@
 
 import contextlib
 import decimal
+import difflib
 import enum
 import errno
 import importlib.metadata
@@ -45,6 +46,13 @@ class Commands(TyperGroup):
                 say(f"Cannot go on: {error}")
             _end_output()
             raise typer.Exit(1) from None
+        except Exception as error:  # for one, Click's of an unknown option, whose class Typer does not export
+            told = vars(error)
+            if told.get("possibilities") and "option_name" in told:
+                name = told["option_name"].lstrip("-")  # to Click, the dashes make '--stored' similar to '--cores'
+                alike = [each for each in told["possibilities"] if difflib.get_close_matches(name, [each.lstrip("-")])]
+                told["possibilities"] = alike
+            raise
         return value
 
 

@@ -224,6 +224,13 @@ def test_a_similar_name_is_suggested(name, told):
     assert catalogue.similar(name, ["nvidia-h100", "nvidia-h200", "amd-epyc", "Intel-Xeon-16"]) == told
 
 
+@pytest.mark.parametrize(("option", "told"), [("--core", "--cores"), ("--technqiue", "--technique"), ("--stored", "")])
+def test_an_option_with_a_similar_name_is_suggested(option, told):
+    _, err = invoked("scale", option, code=2)
+    words = " ".join(err.replace("│", " ").split())
+    assert f"No such option: {option}{f' (Possible options: {told})' if told else ' ╰'}" in words
+
+
 @pytest.mark.parametrize(
     ("word", "size"),
     [
