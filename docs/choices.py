@@ -9,7 +9,7 @@ from gpu_cookbook import catalogue, choosing, repeats
 from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import format
 from gpu_cookbook.render.advice import time_of
-from gpu_cookbook.render.tables import Entry, Row, Table
+from gpu_cookbook.render.tables import Entry, Row, Table, fewer_samples
 from gpu_cookbook.results import Metric, Result, Size
 from gpu_cookbook.units import digits
 
@@ -36,7 +36,7 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
         ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
             rows, title = [*_rows(known, data, of)], f"{name}, data {DATA[data]}, {size}"
-            table = Table(title, HEAD, "lllrrlr", rows, _notes(mine), [])
+            table = Table(title, HEAD, "lllrrlr", rows, _notes(mine, rows), [])
             first = number == 0 and data == Data.HOST and size == LARGE
             state = {"have": name, "data": place, "size": size}
             marks = "".join(f' data-{key}="{html.escape(value)}"' for key, value in state.items())
@@ -50,8 +50,9 @@ def _machine(mine: Sequence[Result]) -> str:
     return f"{gpus[0] if gpus else f'no GPU: {processor}'} ({mine[0].stored.machine})"
 
 
-def _notes(mine: Sequence[Result]) -> list[Entry]:
+def _notes(mine: Sequence[Result], rows: Sequence[Row]) -> list[Entry]:
     page = mine[0].stored.machine
+    recipes = [entry.recipe for row in rows for entry in row if entry.recipe]
     return [
         Entry(
             "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈"
@@ -60,7 +61,8 @@ def _notes(mine: Sequence[Result]) -> list[Entry]:
             " which commit it was measured, on the machine's",
             "note",
             ((page, f"machines/{page}.html"),),
-        )
+        ),
+        *[Entry(text, "note") for text in fewer_samples(recipes)],
     ]
 
 

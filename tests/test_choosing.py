@@ -1,7 +1,10 @@
 """`gpu-cookbook choose`: what it advises, from results that are made up, and what it prints."""
 
+import importlib
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import making
@@ -17,6 +20,7 @@ from gpu_cookbook import catalogue, choosing, machine, repeats
 from gpu_cookbook.choosing import Data, Knowledge, NoAdvice, Question
 from gpu_cookbook.machine import Gpu
 from gpu_cookbook.render import advice as shown
+from gpu_cookbook.render import tables
 from gpu_cookbook.results import Metric, Origin, Run, Status
 from gpu_cookbook.run import compare
 
@@ -373,6 +377,39 @@ def test_a_tuned_recipe_on_the_other_device_is_named_if_it_takes_less_than_the_i
         text = printed(advised(*results, data=Data.HOST), *results)
         assert "cupy, takes 3.00 times as long" in text
         assert ("cupy_transfer_tuned, which is tuned for the GPU, 2.00 times." in text) == said
+
+
+@pytest.mark.parametrize(
+    ("recipes", "named"),
+    [
+        (("numba",), ""),
+        (("numba", "torch_tuned"), "torch_tuned"),
+        (("numba", "numba_cpu_tuned"), "numba_cpu_tuned"),  # on the other kind of device
+        (("numba", "numba_cpu_tuned", "torch_tuned"), "torch_tuned, numba_cpu_tuned"),
+    ],
+)
+def test_recipes_that_make_fewer_samples_than_others_are_named(recipes, named):
+    about = {"workload": "random_subset_mean", "size": 20_000}
+    made = {
+        "numba": on_gpu("numba", seconds=1, **about),
+        "numba_cpu_tuned": on_cpu("numba_cpu_tuned", seconds=2, **about),
+        "torch_tuned": on_gpu("torch_tuned", seconds=0.5, **about),
+    }
+    results = [made[name] for name in recipes]
+    text = printed(choosing.advise(asked(20_000, workload="random_subset_mean"), Knowledge(results)), *results)
+    said = re.findall(r"Of random_subset_mean's samples, these make only the quarter that is averaged: (.*?)\. ", text)
+    assert said == [named] * bool(named)
+
+
+def test_the_first_page_names_them_too(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
+    choices, shown = importlib.import_module("choices"), []
+    origin = Origin("box", "c0ffee", "env", "2026-11-23")
+    about = {"workload": "random_subset_mean", "origin": origin, "size": 20_000}
+    results = [on_gpu("numba", seconds=1, **about), on_gpu("torch_tuned", seconds=0.5, **about)]
+    choices.choices([results], results, lambda table: shown.append(table) or "")
+    notes = [[note.text for note in table.notes[1:]] for table in shown]  # small, medium and large, twice
+    assert notes == 2 * [[], tables.fewer_samples([("random_subset_mean", "torch_tuned")]), []]
 
 
 def test_the_reason_is_in_numbers():

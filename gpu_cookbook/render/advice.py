@@ -11,7 +11,7 @@ from rich.text import Text
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, of_this_processor
 from gpu_cookbook.render import format, text
-from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table
+from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table, fewer_samples
 from gpu_cookbook.repeats import on_gpu
 from gpu_cookbook.results import Metric, Rank
 from gpu_cookbook.units import digits, memory, unit_of
@@ -93,14 +93,11 @@ def _shown(found: Advice, pick: Pick) -> list[Estimate]:
 def _reasons(found: Advice) -> Iterator[str]:
     pick = found.shown[0]
     first = pick.first
-    shown = {each.technique for one in found.shown for each in _shown(found, one)}
     if pick.ties:
         names = _names([each.technique for each in pick.ties])
         yield f"{names} tie{'s' * (len(pick.ties) == 1)} with it: another run may have another order."
     told: dict[str, str] = {}
-    plain, tuned = map(found.elsewhere.get, LANES)
-    if tuned and (plain and plain.seconds <= tuned.seconds or tuned.technique in shown):
-        tuned = None
+    plain, tuned = found.elsewhere.get("idiomatic"), _tuned_elsewhere(found)
     for name, other in (
         (f"the {'next' if pick.ties else 'runner-up'}, {{}},", pick.runner_up),
         ("NumPy", found.numpy),
@@ -128,6 +125,15 @@ def _reasons(found: Advice) -> Iterator[str]:
         yield "No recipe that is tuned for speed takes less."
 
 
+def _tuned_elsewhere(found: Advice) -> Estimate | None:
+    """The first tuned one on the other kind of device, unless a plain one is as fast there or the table has it."""
+    plain, tuned = map(found.elsewhere.get, LANES)
+    shown = {each.technique for pick in found.shown for each in _shown(found, pick)}
+    if not tuned or tuned.technique in shown or plain and plain.seconds <= tuned.seconds:
+        return None
+    return tuned
+
+
 def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
     """Which part of a time from host to host is the way to the GPU and back."""
     for each in (first, other):
@@ -143,6 +149,8 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     alone = {not pick.ties for pick in found.shown}
     best, tie = LEGEND[format.RANKS[Rank.BEST]], f"{format.RANKS[Rank.TIE]} is tied with the best of its lane."
     yield " ".join([best] * (True in alone) + [tie] * (False in alone))
+    named = [*every, *filter(None, [_tuned_elsewhere(found)])]
+    yield from fewer_samples((found.question.workload, each.technique) for each in named)
     bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in every if not each.measured}
     if bases:
         two = (

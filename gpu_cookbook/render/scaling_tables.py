@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format as fmt
-from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.render.tables import Entry, Table, fewer_samples
 from gpu_cookbook.results import NOISY, Status, grouped, named
 from gpu_cookbook.run import engines
 from gpu_cookbook.run.measure import COLD_LIMIT
@@ -50,7 +50,7 @@ def build_tables(rows: Iterable[Row]) -> list[Table]:
         shared = grouped(unseen, lambda row: row.reason)
         reasons = [f"{', '.join(dict.fromkeys(row.technique for row in each))}: {each[0].reason}" for each in shared]
         last = found.index(scaled[-1]) if scaled else 0
-        notes = [Entry(text, "note") for text in (LEGEND, *reasons)]
+        notes = [Entry(text, "note") for text in (LEGEND, *_fewer(row for row in rows if row.measured), *reasons)]
         found[last] = replace(found[last], notes=[*notes, *found[last].notes])
     return found
 
@@ -169,7 +169,7 @@ def story(rows: Iterable[Row]) -> Table:
 
     def words_of(then: str, lane: str) -> str:
         row = best.get((then, lane))
-        return _told_words(row, _of_story(rows, lane)) if row else fmt.UNKNOWN
+        return _told_words(row, rows) if row else fmt.UNKNOWN
 
     return Table(
         title=f"The experiment, then and now{source(list(best.values()))}",
@@ -179,6 +179,7 @@ def story(rows: Iterable[Row]) -> Table:
         notes=[
             Entry("×: speedup over one core in the same column.", "note", (STORY_SOURCE,)),
             *[Entry(NEWER, "note")] * any(row.technique == "dask" for row in best.values()),
+            *[Entry(text, "note") for text in _fewer(each for row in best.values() for each in _ties(row, rows))],
         ],
         records=[{"table": "story", "then": then} | record(row) for (then, _), row in best.items()],
     )
@@ -194,14 +195,24 @@ def _of_story(rows: Iterable[Row], lane: str) -> list[Row]:
     return [row for row in mine if row.technique == chosen.get(row.kind)]
 
 
-def _told_words(best: Row, lane: Iterable[Row]) -> str:
+def _told_words(best: Row, rows: Iterable[Row]) -> str:
     """The time of the best row, its speedup over one core, and every recipe that ties with it."""
-    lane = sorted(lane, key=_median)
-    beside = [row for row in lane if (row.kind, row.workers) == (best.kind, best.workers)]
-    names = ", ".join(named(row.technique, row.environment) for row in beside if tied(row, best))
-    one = next((row for row in lane if (row.kind, row.workers) == ("core", 1)), None)
+    rows = list(rows)
+    names = ", ".join(named(row.technique, row.environment) for row in _ties(best, rows))
+    alone = [row for row in _of_story(rows, best.lane) if (row.kind, row.workers) == ("core", 1)]
+    one = min(alone, key=_median, default=None)
     over = f", {fmt.stale(one)}{fmt.digits(_median(one) / _median(best))} ×" if one else ""
     return f"{fmt.stale(best)}{fmt.seconds(_median(best))} on {best.on}{over}: {names}"
+
+
+def _ties(best: Row, rows: Iterable[Row]) -> list[Row]:
+    """The rows of the story that tie with one of them, and that one, the fastest first."""
+    beside = [row for row in _of_story(rows, best.lane) if (row.kind, row.workers) == (best.kind, best.workers)]
+    return sorted((row for row in beside if tied(row, best)), key=_median)
+
+
+def _fewer(rows: Iterable[Row]) -> list[str]:
+    return fewer_samples((WORKLOAD, row.technique) for row in rows)
 
 
 def _median(row: Row) -> float:

@@ -435,6 +435,14 @@ def _sourced(title: str, source: str) -> str:
 # ---- Where results come from, and why some are missing.
 
 
+def fewer_samples(recipes: Iterable[Recipe]) -> list[str]:
+    """A sentence on those that make fewer samples of random_subset_mean than others, if any of these do."""
+    found = [catalogue.find(*each) for each in dict.fromkeys(recipes)]
+    if names := [each.technique for each in found if each and each.makes_fewer_samples]:
+        return [f"Of random_subset_mean's samples, these make {FEWER}: {', '.join(names)}. Others make all of them."]
+    return []
+
+
 def reasons_of(results: Iterable[Result]) -> Iterator[Entry]:
     """Why results have no metrics, errors first; and which techniques use arithmetic other than IEEE 754, or make fewer
     samples than others. Techniques with the same reason share a line."""
