@@ -19,7 +19,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.run import runner
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("streams.md", "profiling.md", "memory.md", "debugging.md")
+PAGES = ("concepts.md", "streams.md", "profiling.md", "memory.md", "debugging.md")
 PARTS = re.compile(r"^```([^\n]*)\n(.*?)^```$|^##+ ([^\n]+)$", re.MULTILINE | re.DOTALL)
 NEEDS_GPU = "# needs a GPU\n"
 ENDS_HERE = "ends here"
