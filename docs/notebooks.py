@@ -77,8 +77,8 @@ TIMED = {
 }
 *FIRST, LAST = sorted(TIMED)
 CHARTS = (  # which notebooks end with a chart: see _cells
-    f"Those of {', '.join(FIRST)} and {LAST} end with a chart of the times on your machine beside NumPy's, except"
-    " NumPy's own and those that start a parallel engine."
+    f"The notebooks of {', '.join(FIRST)} and {LAST} end with a chart of the times on your machine beside NumPy's,"
+    " except NumPy's own and those that start a parallel engine."
 )
 
 
