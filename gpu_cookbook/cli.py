@@ -237,8 +237,9 @@ def progress() -> Progress:
 @app.command("list")
 def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListForm = ListFormat.table) -> None:
     """Show every workload and technique, and what runs on this machine, in this environment."""
-    recipes = choose(workloads, (), lane)
-    obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
+    with Console(stderr=True).status("Reading the recipes …"):
+        recipes = choose(workloads, (), lane)
+        obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
     if form is ListFormat.json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")
         return
