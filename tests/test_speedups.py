@@ -5,6 +5,7 @@ from dataclasses import replace
 from drawing import LARGE, SMALL, result
 from PIL import Image
 
+from gpu_cookbook import catalogue
 from gpu_cookbook.render import speedups
 from gpu_cookbook.results import completed
 
@@ -16,7 +17,9 @@ def of(workload, results):
 
 
 def described(*results):
-    return speedups.described(completed(results)).splitlines()
+    *cells, absent = speedups.described(completed(results)).splitlines()
+    assert absent.startswith("Not shown: ")
+    return cells
 
 
 def test_a_cell_has_the_plainest_recipe_at_the_largest_size_with_and_without_transfers():
@@ -57,6 +60,13 @@ def test_a_stale_result_is_marked():
     assert described(*NUMPY, replace(cupy, origin=replace(cupy.origin, stale=True))) == ["CuPy, multiply: †100"]
 
 
+def test_it_says_which_workloads_are_not_in_it_and_why():
+    cupy = result("cupy", LARGE, 0.01)
+    found = [each for name in set(catalogue.workloads()) - {"norm", "pca"} for each in of(name, [*NUMPY, cupy])]
+    absent = "Not shown: norm (no time of NumPy to compare with); pca (not measured on this machine)"
+    assert speedups.described(completed([*found, *of("norm", [cupy])])).splitlines()[-1] == absent
+
+
 def test_the_chart_and_the_file_say_the_same(tmp_path):
     found = completed([*NUMPY, result("cupy", LARGE, 0.01, transfer=4.0)])
     chart = speedups.speedups(found)
@@ -64,5 +74,6 @@ def test_the_chart_and_the_file_say_the_same(tmp_path):
     assert ">100</text>" in chart.svg and ">0.250</text>" in chart.svg
     assert "multiply 268,435,456" in chart.table.notes[0].text
     speedups.plot(found, tmp_path / "a.png", "here")
-    assert Image.open(tmp_path / "a.png").info["Description"] == "CuPy, multiply: 100 and 0.250"
+    assert Image.open(tmp_path / "a.png").info["Description"] == speedups.described(found)
+    assert chart.text.endswith(f"{speedups.described(found).splitlines()[-1]}.")
     assert speedups.speedups(NUMPY) is None

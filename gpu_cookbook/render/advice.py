@@ -233,8 +233,4 @@ def _place(estimate: Estimate) -> str:
 
 def _names(techniques: Sequence[str]) -> str:
     more = len(techniques) - MOST
-    return _joined([*techniques[:MOST], *[f"{more} more"] * (more > 0)])
-
-
-def _joined(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return format.joined([*techniques[:MOST], *[f"{more} more"] * (more > 0)])

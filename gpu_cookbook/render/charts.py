@@ -494,8 +494,9 @@ def _share(result: Result) -> float:
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
     """The names of the first result and of those that tie with it, as text."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
-    names = [format.stale(each) + each.name for each in found if each is found[0] or tied(each, found[0], metric)]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return format.joined(
+        [format.stale(each) + each.name for each in found if each is found[0] or tied(each, found[0], metric)]
+    )
 
 
 def _fewer(found: list[Any], key: Callable[[Any], Result] = lambda each: each) -> list[Any]:

@@ -2,7 +2,8 @@
 one machine."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ CELL = 27  # points, the height of one
 Cells = Mapping[tuple[str, str], Result]  # {(framework, workload): the result}
 
 
-def speedups(results: Iterable[Result]) -> Chart | None:
+def speedups(results: Sequence[Result]) -> Chart | None:
     """A grid: frameworks and workloads, each cell with two speedups over NumPy, at the largest size that NumPy was
     measured at; None if nothing on a GPU was compared with NumPy. ``results``: the completed ones of one machine."""
     cells = _cells(results)
@@ -53,10 +54,12 @@ def speedups(results: Iterable[Result]) -> Chart | None:
         f" arrays of the host to a result there, beside NumPy's call alone. {CPU}: the fastest recipe without a GPU."
         " The others: the plainest recipe of each framework"
     )
+    if absent := _absent(results, workloads):
+        text += f". {absent}"
     return chart(draw, CELL * len(frameworks) + 40, text, table)
 
 
-def plot(results: Iterable[Result], path: Path, title: str) -> None:
+def plot(results: Sequence[Result], path: Path, title: str) -> None:
     """Draws the grid into a PNG file, whose description is described()."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -64,27 +67,43 @@ def plot(results: Iterable[Result], path: Path, title: str) -> None:
     cells = _cells(results)
     frameworks, workloads = _frameworks(cells), _workloads(cells)
     with rc_context({"text.parse_math": False}):
-        figure = Figure(figsize=(8.2, 0.36 * len(frameworks) + 1.2), layout="constrained")
+        figure = Figure(figsize=(8.2, 0.36 * len(frameworks) + 1.6), layout="constrained")
         _draw(figure.subplots(), cells, frameworks, workloads, size=9)
         figure.suptitle(title, fontsize=10)
-        figure.savefig(path, dpi=150, metadata={"Description": _described(cells)})
+        figure.supxlabel(textwrap.fill(_absent(results, workloads), 110), fontsize=9)
+        figure.savefig(path, dpi=150, metadata={"Description": described(results)})
 
 
-def described(results: Iterable[Result]) -> str:
-    """Each cell in words."""
-    return _described(_cells(results))
-
-
-def _described(cells: Cells) -> str:
-    return "\n".join(
+def described(results: Sequence[Result]) -> str:
+    """Each cell in words, and what has none."""
+    cells = _cells(results)
+    lines = [
         f"{name}, {workload}: {' and '.join(_words(cells[name, workload]))}"
         for name in _frameworks(cells)
         for workload in _workloads(cells)
         if (name, workload) in cells
-    )
+    ]
+    return "\n".join([*lines, _absent(results, _workloads(cells))])
 
 
-def _cells(results: Iterable[Result]) -> Cells:
+def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
+    """Which workloads the grid lacks, and why, without a full stop; nothing if it has all of them."""
+    reasons: dict[str, list[str]] = {}
+    for name in catalogue.workloads():
+        if name not in workloads:
+            mine = [each for each in results if each.workload == name]
+            if not mine:
+                reason = "not measured on this machine"
+            elif any(each.speedups for each in mine if not each.is_numpy):
+                reason = "in few frameworks"
+            else:
+                reason = "no time of NumPy to compare with"
+            reasons.setdefault(reason, []).append(name)
+    parts = [f"{format.joined(names)} ({reason})" for reason, names in reasons.items()]
+    return f"Not shown: {'; '.join(parts)}" if parts else ""
+
+
+def _cells(results: Sequence[Result]) -> Cells:
     """Of each framework the plainest idiomatic recipe that ran on a GPU, and the fastest of those that ran on the CPU.
     A framework is left out if it is in fewer than half of the workloads, and so is an engine, which is for several
     GPUs."""
