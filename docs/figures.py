@@ -46,22 +46,23 @@ class Figure(SphinxRole):
         classes = ["figure", *["long"] * (len(text) > LONG)]
         return nodes.reference("", text + stale, refuri=uri, internal=True, classes=classes, **about)
 
-    def linked(self, text, *found):
-        """The text, linked to the table of the machine that was measured."""
-        return [self.link(text, f"machines/{found[0].origin.machine}/{found[0].workload}", found=found)]
+    def linked(self, text, metric, *found):
+        """The text, linked to the tables of this metric of the machine that was measured."""
+        place = f"machines/{found[0].origin.machine}/{found[0].workload}"
+        return [self.link(text, place, f"#{anchor(metric)}", found)]
 
 
 class Time(Figure):
     def figure(self, words):
         found, metric = stored.named(words)
-        return self.linked(doubts(found, metric) + seconds(found.value(metric)), found)
+        return self.linked(doubts(found, metric) + seconds(found.value(metric)), metric, found)
 
 
 class Ratio(Figure):
     def figure(self, over, under):
         (over, metric), (under, other) = stored.named(over), stored.named(under)
         marks = "".join(dict.fromkeys(doubts(over, metric) + doubts(under, other)))
-        return self.linked(f"{marks}{digits(over.value(metric) / under.value(other))} ×", over, under)
+        return self.linked(f"{marks}{digits(over.value(metric) / under.value(other))} ×", metric, over, under)
 
 
 class Wins(Figure):
@@ -71,9 +72,9 @@ class Wins(Figure):
         workload, technique, metric = words.split()
         found, crossing = stored.crossing(workload, technique, metric, other.strip())
         if crossing is None:
-            return self.linked("(not decided)", *found)
+            return self.linked("(not decided)", stored.METRICS[metric], *found)
         begins = beats_from(crossing)
-        return self.linked(WINS[begins[0]].format(begins[1:]), *found)
+        return self.linked(WINS[begins[0]].format(begins[1:]), stored.METRICS[metric], *found)
 
 
 class Scaled(Figure):
@@ -183,7 +184,7 @@ class Hasty(Figure):
             raise stored.NotStored(f"launches of {found.origin.machine} were not measured")
         noise = NOISE * launch.text.startswith(NOISE)
         text = f"{noise}{doubts(found, metric)}{digits(found.value(metric) / launch.value)} ×"
-        return self.linked(text, found, launch)
+        return self.linked(text, metric, found, launch)
 
 
 class Balance(Figure):
@@ -214,7 +215,8 @@ class Bus(Figure):
         if found is None:
             return [self.link(bus.text, "transfers", "#the-ladder", [bus])]
         noise = NOISE * bus.text.startswith(NOISE)
-        return self.linked(f"{noise}{doubts(found, metric)}{digits(found.value(metric) / bus.value)} ×", found, bus)
+        text = f"{noise}{doubts(found, metric)}{digits(found.value(metric) / bus.value)} ×"
+        return self.linked(text, metric, found, bus)
 
 
 class Hidden(Figure):
@@ -229,7 +231,7 @@ class Hidden(Figure):
             return [nodes.Text("(not measured yet)")]
         part = (copies.value + work.value(resident) - call.value(pinned)) / copies.value
         marks = "".join(dict.fromkeys(doubts(call, pinned) + doubts(work, resident)))
-        return self.linked(f"{marks}{100 * part:.0f} %" if part > 0 else "none", call, copies)
+        return self.linked(f"{marks}{100 * part:.0f} %" if part > 0 else "none", pinned, call, copies)
 
 
 def largest(workload):
@@ -250,6 +252,11 @@ class Recipe(Figure):
     def figure(self, words):
         workload, technique = words.split()
         return [self.link(f"{workload}, {technique}", *recipe_place(workload, technique))]
+
+
+def anchor(metric):
+    """Of the heading above the tables of a metric, on a page of a machine and a workload."""
+    return metric.replace(" ", "-")
 
 
 def recipe_place(workload, technique):

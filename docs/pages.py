@@ -7,6 +7,7 @@ import html
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import choosing as advising  # benchmarks/choosing.py, and limits.py: conf.py pu
 import limits
 import notebooks
 import stored
-from figures import recipe_place
+from figures import anchor, recipe_place
 from rich.console import Console
 
 from gpu_cookbook import catalogue, choosing, repeats, short, show
@@ -492,8 +493,17 @@ def measured_page(machine: str, workload: str) -> str:
         f"The newest results of [its recipes](../../recipes/{workload}.md). How they moved from commit to commit:"
     ]
     lines += [f"[history](../../history/{machine}/{workload}.md).", "", *legend()]
+    name, root = f"{machine}-{workload}", "../../"
+    lines += fragment(name, filters(mine), [], [], root)
     found = tables.measured(stored.of(machine), workload=workload)
-    return "\n".join(lines + fragment(f"{machine}-{workload}", filters(mine), found, drawn, "../../"))
+    for metric in Metric:  # of all environments, whose notes come after all tables
+        if its := [replace(table, notes=()) for table in found if table.metric == metric]:
+            lines += [f"## {metric.capitalize()}", "", *fragment(f"{name}-{anchor(metric)}", "", its, [], root)]
+    notes = dict.fromkeys(note for table in found for note in table.notes if note.text not in tables.legend())
+    lines += ["## How it was measured", "", *fragment(f"{name}-notes", html_page.below(notes), [], [], root)]
+    if any(drawn):
+        lines += ["## Charts", "", *fragment(f"{name}-charts", "", [], drawn, root)]
+    return "\n".join(lines)
 
 
 def legend() -> list[str]:

@@ -72,9 +72,8 @@ def html_of(table: Table, site: Site | None = None) -> str:
     On a site, an entry that names a recipe links to it. Elsewhere only the ``links`` of an entry become links.
     """
     title = html.escape(table.title)
-    notes = [f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in table.notes]
     if not table.rows:
-        return "".join([f"<p><strong>{title}</strong></p>\n", *notes])
+        return f"<p><strong>{title}</strong></p>\n{below(table.notes, site)}"
     heads = (f'<th scope="col" class="{a}">{_folding(h)}</th>' for h, a in zip(table.head, table.align, strict=True))
     # The box can be focused, so that it can be scrolled with the arrow keys.
     parts = [f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">\n']
@@ -93,8 +92,12 @@ def html_of(table: Table, site: Site | None = None) -> str:
         for column, entry in enumerate(others, 1):
             parts.append(f'<td class="{kinds[column]} {entry.mark}">{_worded(entry, site)}</td>')
         parts.append("</tr>\n")
-    parts.append("</tbody>\n</table>\n</div>\n")
-    return "".join([*parts, *notes])
+    return "".join([*parts, "</tbody>\n</table>\n</div>\n", below(table.notes, site)])
+
+
+def below(notes: Iterable[Entry], site: Site | None = None) -> str:
+    """The notes of a table."""
+    return "".join(f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in notes)
 
 
 def _folding(head: str) -> str:
