@@ -4,6 +4,7 @@ ignores all four."""
 
 import difflib
 import html
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -98,6 +99,9 @@ def write():
     put("generated/choosing.html", "".join(table_html(table, "") for table in advising.tables(stored.every_result())))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]
     printed = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+    said = dict(re.findall(r"^## `gpu-cookbook (\w+)`\n\n(.*?)\n\n", printed, re.MULTILINE | re.DOTALL))
+    # The list of commands cuts each sentence after some words.
+    printed = re.sub(r"^(\* `(\w+)`: ).*\.\.\.$", lambda cut: cut[1] + said[cut[2]], printed, flags=re.MULTILINE)
     put("generated/command.md", printed.partition("\n")[2])
     rows = stored.scaled()
     story, *others = scaling_tables.build_tables(rows)
