@@ -78,7 +78,6 @@ def ladder(rungs: Mapping[str, Sequence[tuple[str, str] | None]]) -> str:
     it was measured."""
     about = "The memories of a GPU, the nearest first: each is larger and slower than the one above it"
     lines = [
-        '<div class="scroll wide">',
         f'<svg viewBox="0 0 600 {40 + 36 * len(rungs)}" role="img" aria-label="{about}" style="max-width: 38rem;'
         ' width: 100%; font-family: inherit" fill="currentColor" font-size="14" text-anchor="middle">',
         '<g font-weight="bold"><text x="410" y="20">latency</text><text x="530" y="20">bandwidth</text></g>',
@@ -93,4 +92,4 @@ def ladder(rungs: Mapping[str, Sequence[tuple[str, str] | None]]) -> str:
             text, origin = figure or (UNKNOWN, "")
             title = f"<title>{escape(origin)}</title>" if origin else ""
             lines.append(f'<text x="{place}" y="{top + 19}">{title}{escape(text)}</text>')
-    return "\n".join([*lines, "</svg>", "</div>"])
+    return "\n".join([*lines, "</svg>"])
