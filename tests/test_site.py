@@ -337,6 +337,11 @@ INSIDE = """() => {
 }"""
 SCROLLED = """[...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1)
     .map((each) => each.ariaLabel)"""
+SCREENS = """() => {
+    const places = [...document.querySelectorAll("article :is(h1, h2, h3), footer")];
+    const tops = places.map((each) => each.getBoundingClientRect().top);
+    return Math.max(...tops.slice(1).map((top, n) => top - tops[n])) / innerHeight;
+}"""
 
 
 @in_browser
@@ -351,6 +356,7 @@ def test_it_fits_and_lets_a_screen_reader_in(page, name):
         assert page.evaluate(INSIDE), f"something lies beside a screen of {width}"
     page.set_viewport_size({"width": 1280, "height": 900})
     assert name.startswith("history/") or page.evaluate(SCROLLED) == []  # the past has a column a commit
+    assert page.evaluate(SCREENS) < 10, "ten screens without a heading"
     # All other rules find the same in both.
     for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast", "link-in-text-block"]})):
         page.emulate_media(color_scheme=scheme)
