@@ -360,6 +360,7 @@ def test_it_fits_and_lets_a_screen_reader_in(page, name):
     # All other rules find the same in both.
     for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast", "link-in-text-block"]})):
         page.emulate_media(color_scheme=scheme)
+        page.wait_for_function("document.getAnimations().length === 0")  # colours change gradually
         # Of what is right, axe would describe every element otherwise.
         violations = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
         found = [each for each in violations if each["impact"] in ("serious", "critical")]
