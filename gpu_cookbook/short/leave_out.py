@@ -185,6 +185,8 @@ class LeaveOut(ast.NodeTransformer):
                 return left[0] if len(left) == 1 else ast.BoolOp(op, left) if left else ast.Constant(not decides)
             case ast.Compare(ast.Constant(None), [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]):
                 return ast.Constant(isinstance(op, ast.Is))
+            case ast.Compare(ast.Name(name), [ast.Is() | ast.IsNot() as op], [ast.Name(same)]) if name == same:
+                return ast.Constant(isinstance(op, ast.Is))
             case ast.Compare(ast.Name(name), [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
                 name in self.given
             ):

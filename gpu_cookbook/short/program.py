@@ -158,6 +158,8 @@ class Program:
         function = self.functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
         if function is None or function.decorator_list or self.count(function.name) > 1:
             return None
+        if sum(isinstance(each, ast.Starred) for each in call.args) > 1:  # which parameter gets what is not seen here
+            return None
         inner = [part for each in function.body for part in own_parts(each)]
         if any(isinstance(part, ast.Yield | ast.Global | ast.Nonlocal) for part in inner):
             return None
@@ -189,9 +191,13 @@ class Program:
         if given.vararg:
             new[given.vararg.arg] = ast.Tuple(call.args, ast.Load())
         elif has_star(call):
-            (star,) = call.args
+            (place,) = (at for at, each in enumerate(call.args) if isinstance(each, ast.Starred))
+            star, before, after = call.args[place], call.args[:place], call.args[place + 1 :]
             assert isinstance(star, ast.Starred)
-            there = ast.Tuple([name(each.arg) for each in required], ast.Store())
+            unpacked = required[place : len(required) - len(after)]
+            values |= {each.arg: value for each, value in zip(required, before, strict=False)}
+            values |= {each.arg: value for each, value in zip(reversed(required), reversed(after), strict=False)}
+            there = ast.Tuple([name(each.arg) for each in unpacked], ast.Store())
             first.append(assignment([there], star.value))
         else:
             values |= {each.arg: value for each, value in zip(given.args, call.args, strict=False)}
