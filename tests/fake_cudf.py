@@ -2,6 +2,7 @@
 Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the
 work. test_cudf.py runs them."""
 
+import io
 import os
 import sys
 from types import ModuleType, SimpleNamespace
@@ -47,7 +48,8 @@ class DataFrame:
 
 
 def read_parquet(file):
-    table = pd.read_parquet(file)
+    assert isinstance(file, bytes)
+    table = pd.read_parquet(io.BytesIO(file))
     return DataFrame({name: np.array(table[name]) for name in table.columns})
 
 
