@@ -145,6 +145,24 @@ def whatever_the_rules_say(monkeypatch):
     monkeypatch.setattr(rules, "fault", lambda recipe: None)
 
 
+@pytest.fixture
+def kept_kernels(monkeypatch, tmp_path_factory):
+    """What a recipe's process compiles is kept for the other tests, as it is between a user's processes. The tool gives
+    each process an empty cache, so that first results can be compared; how long these take, no test says."""
+    environment, base = runner.environment, tmp_path_factory.getbasetemp()
+    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kernels"  # of all of pytest's processes
+    # With a limit JAX locks its cache, in which it would otherwise write files that others read already.
+    of_jax = {"DIR": f"{cache}/jax", "MAX_SIZE": str(2**30)}
+
+    def keeping(folder):
+        settings = environment(folder)
+        kept = {name: str(cache) for name in settings if settings[name] == f"{folder}/cache"}
+        kept |= {f"JAX_COMPILATION_CACHE_{name}": value for name, value in of_jax.items()}
+        return settings | kept | {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+
+    monkeypatch.setattr(runner, "environment", keeping)
+
+
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory):
     """A repository of one commit with these recipes and no results."""

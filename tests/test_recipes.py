@@ -19,6 +19,7 @@ from gpu_cookbook.run import runner
 from gpu_cookbook.run.check import Expected, flushes, repeats, steps, takes_axes
 from gpu_cookbook.run.worker import Loader
 
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}

@@ -17,6 +17,7 @@ from gpu_cookbook.short.source import WIDTH
 
 short = cache(shorten)
 RECIPES = catalogue.recipes()
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
 MOST = 15  # lines of an idiomatic elementwise recipe
 LONGER = {  # technique -> why its elementwise recipes take more

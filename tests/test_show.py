@@ -11,6 +11,7 @@ from conftest import HANG, recipes, starts_slowly, together
 from gpu_cookbook import catalogue, machine, show
 
 RECIPES = catalogue.recipes()
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.workload}-{r.technique}")
 
 
