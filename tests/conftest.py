@@ -16,9 +16,11 @@ from gpu_cookbook.run import compare, rules, runner
 from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
+FEWER_CALLS = str(ROOT / "tests" / "fewer_calls")  # in processes that measure: see its sitecustomize.py
 # As gpu-cookbook sets them for each recipe: JAX would take most of a GPU's memory, beside what other tests need of it,
 # and SciPy and scikit-learn would not dispatch to arrays on a GPU.
 os.environ |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "SCIPY_ARRAY_API": "1"}
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (FEWER_CALLS, os.environ.get("PYTHONPATH"))))
 CHROMIUM = shutil.which("chromium")
 GET_CHROMIUM = "chromium is not on PATH: apt install chromium"
 in_browser = pytest.mark.skipif(not CHROMIUM, reason=GET_CHROMIUM)
