@@ -73,7 +73,7 @@ test-slow: $(VENV)/installed-test
 	$(PYTEST) -m slow --durations=25 --durations-min=5
 
 test-all: $(VENV)/installed-test lint
-	$(PYTEST) -m "not brief" --durations=25 --durations-min=5
+	$(PYTEST) --durations=25 --durations-min=5
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

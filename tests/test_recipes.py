@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("kept_kernels")
 # Engines start processes; 'check' runs these, in a process of its own each.
 IN_PROCESS = [lambda recipe: not starts_engine(recipe)]
 MODULES = {}
-EXAMPLES = int(os.environ.get("EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
 
 
 def is_quick(recipe):
@@ -244,23 +244,10 @@ def inputs_of(draw, recipe):
 OF_ANY_SHAPE = [*IN_PROCESS, lambda recipe: recipe.workload != "training"]
 
 
-@pytest.mark.brief
-@pytest.mark.parametrize("recipe", recipes(*OF_ANY_SHAPE, lambda recipe: not starts_slowly(recipe)))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_right_for_any_shape_layout_and_value(recipe, data):
-    right_for_drawn_inputs(recipe, data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", recipes(*OF_ANY_SHAPE))
+@pytest.mark.parametrize("recipe", recipes(*OF_ANY_SHAPE, slow=starts_slowly))
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_right_for_many_shapes_layouts_and_values(recipe, data):
-    right_for_drawn_inputs(recipe, data)
-
-
-def right_for_drawn_inputs(recipe, data):
+def test_right_for_any_shape_layout_and_value(recipe, data):
     workload = catalogue.workload_module(recipe.workload)
     inputs = data.draw(inputs_of(recipe))
     if not takes_axes(module_of(recipe), inputs):
