@@ -146,6 +146,7 @@ MANNERS = {
     "leaks_memory": "more bytes of host memory after each call",
     "leaks_objects": "more Python objects after each call",
     "leaks_files": "leaks: 1 more open files after each call",
+    "leaks_where_memory_is_free": "more bytes of host memory after each call",
     "leaks_outs": "more bytes of host memory after each call",
     "leaks_in_a_process": "more bytes of memory in other processes after each call",
     "leaks_blocks": "more blocks of shared memory after each call",
