@@ -2,9 +2,12 @@
 of cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn
 on the CPU."""
 
-import subprocess
+import multiprocessing
+import os
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import HANG
@@ -22,9 +25,28 @@ SCRIPT = Path(__file__).with_name("cudf_on_host.py")
 NEEDS = {"cudf_polars": "polars", "sklearn_cupy": "sklearn"}
 
 
+# What each process needs is imported once, which takes longer than most of what they do: they are forked from that.
+START = multiprocessing.get_context("forkserver")
+START.set_forkserver_preload(["pandas", "dask.dataframe", "scipy.signal", "gpu_cookbook.run.worker"])
+
+
+def as_a_script(path, settings, output, errors):
+    os.environ.update(settings)
+    for number, file in enumerate((output, errors), 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    sys.argv[1:] = [path]
+    sys.path.insert(0, str(SCRIPT.parent))
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+
+
 def done(path, folder):
-    settings = runner.environment(folder)
-    return subprocess.run([sys.executable, SCRIPT, path], env=settings, capture_output=True, text=True, timeout=HANG)
+    output, errors = folder / "output", folder / "errors"
+    process = START.Process(target=as_a_script, args=(str(path), runner.environment(folder), output, errors))
+    process.start()
+    process.join(HANG)
+    process.kill()  # if it hangs
+    process.join()
+    return SimpleNamespace(returncode=process.exitcode, stdout=output.read_text(), stderr=errors.read_text())
 
 
 def marked(workload, technique, *values):
