@@ -55,8 +55,11 @@ def test_only_the_kernel_and_the_import_of_path_differ(recipe):
     assert len(after.splitlines()) <= most
 
 
+SLOW = ("PyTorch", "JAX", "Warp", "PyOpenCL", "Numba", "scikit-learn")
+
+
 def imports_slowly(recipe):
-    return starts_slowly(recipe) or recipe.framework in ("PyTorch", "JAX", "Warp", "PyOpenCL", "Numba")
+    return starts_slowly(recipe) or recipe.framework in SLOW
 
 
 HERE = [recipe for recipe in RECIPES if not machine.obstacle(recipe)]
