@@ -56,7 +56,7 @@ def speedups(results: Sequence[Result]) -> Chart | None:
     )
     if absent := _absent(results, workloads):
         text += f". {absent}"
-    return chart(draw, CELL * len(frameworks) + 40, text, table)
+    return chart(draw, CELL * len(frameworks) + 55, text, table)
 
 
 def plot(results: Sequence[Result], path: Path, title: str) -> None:
@@ -119,7 +119,8 @@ def _cells(results: Sequence[Result]) -> Cells:
         cells[name, mine[0].workload] = fastest if name == CPU else plainest
     on_gpu = {workload for name, workload in cells if name != CPU}
     often = {name for name, _ in cells if 2 * sum(name == other for other, _ in cells) >= len(on_gpu)}
-    return {key: each for key, each in cells.items() if key[0] in often and key[1] in on_gpu}
+    there = {workload for name, workload in cells if name in often - {CPU}}
+    return {key: each for key, each in cells.items() if key[0] in often and key[1] in there}
 
 
 def _frameworks(cells: Cells) -> list[str]:
@@ -163,7 +164,8 @@ def _draw(axes: "Axes", cells: Cells, frameworks: Sequence[str], workloads: Sequ
             axes.add_patch(Rectangle((x - 0.48, y - 0.48 + 0.96 * half * high), 0.96, 0.96 * high, **look))
             place = (x, y - 0.48 + 0.96 * (half + 0.5) * high)
             axes.annotate(words[half], place, ha="center", va="center", fontsize=size, color=INK)
-    axes.set_xticks(range(len(workloads)), [each.replace("_", "_\n") for each in workloads], fontsize=size)
+    # Slanted, as a long name is wider than its column.
+    axes.set_xticks(range(len(workloads)), workloads, fontsize=size, rotation=25, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(frameworks)), frameworks, fontsize=size + 0.5)
     axes.xaxis.tick_top()
     axes.set_xlim(-0.5, len(workloads) - 0.5)
