@@ -255,7 +255,18 @@ class Knowledge:
 
     def estimates(self, question: Question) -> list[Estimate]:
         """Of each recipe, the fastest first."""
-        found = [each for mine in self._mine(question) if (each := self._estimate(mine, question))]
+        found, hidden = list[Estimate](), list[Estimate]()
+        for mine in self._mine(question):
+            if each := self._estimate(mine, question):
+                found.append(each)
+            elif each := self._at_most(mine, question):
+                hidden.append(each)
+        shortest: dict[str, float] = {}
+        for each in found:
+            lane = each.basis[0].lane
+            shortest[lane] = min(each.seconds, shortest.get(lane, each.seconds))
+        # Faster than all others of its lane, whatever it takes.
+        found += [each for each in hidden if each.seconds < shortest.get(each.basis[0].lane, 0)]
         return sorted(found, key=lambda each: each.seconds)
 
     def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
@@ -282,6 +293,14 @@ class Knowledge:
             if not below:
                 seconds = max(seconds, self._elsewhere(less, metric))
         return Estimate(seconds, metric, basis)
+
+    def _at_most(self, mine: Sequence[Result], question: Question) -> Estimate | None:
+        """Beyond the largest size, where a fixed cost hides what that takes: as if nothing of it were fixed."""
+        if len(mine) < 2 or not isinstance(question.size, int) or question.work(mine[-1].size) >= question.work():
+            return None
+        metric, more = question.metric(mine[0]), mine[-1]
+        seconds = more.order(metric) * question.work() / question.work(more.size)
+        return Estimate(max(seconds, mine[0].order(metric) + _least(more, question)), metric, (mine[-2], more))
 
     def _elsewhere(self, result: Result, metric: Metric) -> float:
         """The shortest time of the same technique in any other workload: what it takes at the least."""

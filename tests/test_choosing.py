@@ -165,6 +165,10 @@ def test_the_fixed_cost_says_nothing_of_larger_sizes():
     overhead = [on_gpu("dask_cuda", size, seconds) for size, seconds in ((MIDDLE, 1e-2), (LARGE, 1.01e-2))]
     cupy = [on_gpu("cupy", size, seconds) for size, seconds in ((MIDDLE, 1e-4), (LARGE, 1e-2))]
     assert [each.technique for each in Knowledge(overhead + cupy).estimates(asked(4 * LARGE))] == ["cupy"]
+    slower = [on_gpu("cupy", size, seconds) for size, seconds in ((MIDDLE, 1e-2), (LARGE, 1e-1))]
+    first, second = Knowledge(overhead + slower).estimates(asked(4 * LARGE))
+    assert (first.technique, second.technique) == ("dask_cuda", "cupy")
+    assert first.seconds == pytest.approx(4 * 1.01e-2)  # as if none of it were fixed
     inside = Knowledge(overhead + cupy).estimates(asked(LARGE // 2))
     assert {each.technique for each in inside} == {"cupy", "dask_cuda"}
 
