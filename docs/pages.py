@@ -500,7 +500,7 @@ def measured_page(machine: str, workload: str) -> str:
     name, root = f"{machine}-{workload}", "../../"
     lines += fragment(name, filters(mine), [], [], root)
     found = tables.measured(stored.of(machine), workload=workload)
-    for metric in Metric:  # of all environments, whose notes come after all tables
+    for metric in Metric:  # one heading for all environments, whose notes follow the tables
         if its := [replace(table, notes=()) for table in found if table.metric == metric]:
             lines += [f"## {metric.capitalize()}", "", *fragment(f"{name}-{anchor(metric)}", "", its, [], root)]
     notes = dict.fromkeys(note for table in found for note in table.notes if note.text not in tables.legend())

@@ -102,6 +102,7 @@ class Estimate:
     seconds: float
     metric: Metric
     basis: tuple[Result, ...]  # one that was measured at this size, or the two from which the time is estimated
+    at_most: bool = False  # it may take less
 
     @property
     def result(self) -> Result:
@@ -300,7 +301,8 @@ class Knowledge:
             return None
         metric, more = question.metric(mine[0]), mine[-1]
         seconds = more.order(metric) * question.work() / question.work(more.size)
-        return Estimate(max(seconds, mine[0].order(metric) + _least(more, question)), metric, (mine[-2], more))
+        seconds = max(seconds, mine[0].order(metric) + _least(more, question))
+        return Estimate(seconds, metric, (mine[-2], more), at_most=True)
 
     def _elsewhere(self, result: Result, metric: Metric) -> float:
         """The shortest time of the same technique in any other workload: what it takes at the least."""

@@ -46,7 +46,7 @@ class Commands(TyperGroup):
                 say(f"Cannot go on: {error}")
             _end_output()
             raise typer.Exit(1) from None
-        except Exception as error:  # for one, Click's of an unknown option, whose class Typer does not export
+        except Exception as error:  # such as Click's for an unknown option, whose class Typer does not export
             told = vars(error)
             if told.get("possibilities") and "option_name" in told:
                 name = told["option_name"].lstrip("-")  # to Click, the dashes make '--stored' similar to '--cores'

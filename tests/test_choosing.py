@@ -169,6 +169,7 @@ def test_the_fixed_cost_says_nothing_of_larger_sizes():
     first, second = Knowledge(overhead + slower).estimates(asked(4 * LARGE))
     assert (first.technique, second.technique) == ("dask_cuda", "cupy")
     assert first.seconds == pytest.approx(4 * 1.01e-2)  # as if none of it were fixed
+    assert (first.at_most, second.at_most) == (True, False)
     inside = Knowledge(overhead + cupy).estimates(asked(LARGE // 2))
     assert {each.technique for each in inside} == {"cupy", "dask_cuda"}
 

@@ -31,6 +31,7 @@ START.set_forkserver_preload(["pandas", "dask.dataframe", "scipy.signal", "gpu_c
 
 
 def as_a_script(path, settings, output, errors):
+    os.environ.clear()
     os.environ.update(settings)
     for number, file in enumerate((output, errors), 1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)

@@ -152,7 +152,10 @@ def on_host(monkeypatch):
         """``work``, which is recorded while a stream is captured, and else done."""
 
         def call(*arguments):
-            recorded[-1].append((work, arguments)) if recorded else work(*arguments)
+            if recorded:
+                recorded[-1].append((work, arguments))
+            else:
+                work(*arguments)
 
         return call
 
@@ -270,7 +273,11 @@ def test_factors_that_overlap_are_copied_first(matmul):
     for left in (square, square[1:]):
         expected = recipe.matmul(left.copy(), square.copy())
         np.testing.assert_array_equal(recipe.matmul(left, square), expected)
-        np.testing.assert_array_equal(recipe.prepared(left, square)(), expected)
+        replay = recipe.prepared(left, square)
+        np.testing.assert_array_equal(replay(), expected)
+        square *= 2
+        np.testing.assert_array_equal(replay(), 4 * expected)
+        square /= 2
     with pytest.raises(ValueError, match="matmul takes"):
         recipe.matmul(square, square.copy(), out=square)
 

@@ -118,7 +118,7 @@ def _reasons(found: Advice) -> Iterator[str]:
             " time."
         )
     yield from _ways(first, plain)
-    if found.tuned and found.plain:
+    if found.tuned and found.plain and _times(first, found.tuned.first) != "1":
         fast = found.tuned.first
         yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: it is {_times(first, fast)} times as fast."
     elif found.plain and "tuned" in found.picks:
@@ -151,7 +151,15 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     yield " ".join([best] * (True in alone) + [tie] * (False in alone))
     named = [*every, *filter(None, [_tuned_elsewhere(found)])]
     yield from fewer_samples((found.question.workload, each.technique) for each in named)
-    bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in every if not each.measured}
+    bounds = [each for each in every if each.at_most]
+    if bounds:
+        label = workload.label(max(one.size for one in bounds[0].basis))
+        yield (
+            f"The time of {_names([each.technique for each in bounds])} is the most that it takes: as if nothing of"
+            f" what {label} take were a fixed cost."
+        )
+    estimated = [each for each in every if not each.measured and not each.at_most]
+    bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in estimated}
     if bases:
         two = (
             " and ".join(map(workload.label, min(bases))) if len(bases) == 1 else "each recipe's own two nearest sizes"

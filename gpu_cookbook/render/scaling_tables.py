@@ -206,7 +206,7 @@ def _told_words(best: Row, rows: Iterable[Row]) -> str:
 
 
 def _ties(best: Row, rows: Iterable[Row]) -> list[Row]:
-    """The rows of the story that tie with one of them, and that one, the fastest first."""
+    """The rows that tie with ``best`` in the story, itself included, the fastest first."""
     beside = [row for row in _of_story(rows, best.lane) if (row.kind, row.workers) == (best.kind, best.workers)]
     return sorted((row for row in beside if tied(row, best)), key=_median)
 

@@ -83,7 +83,7 @@ def described(results: Sequence[Result]) -> str:
         for workload in _workloads(cells)
         if (name, workload) in cells
     ]
-    return "\n".join([*lines, _absent(results, _workloads(cells))])
+    return "\n".join(filter(None, [*lines, _absent(results, _workloads(cells))]))
 
 
 def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
@@ -94,6 +94,8 @@ def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
             mine = [each for each in results if each.workload == name]
             if not mine:
                 reason = "not measured on this machine"
+            elif all(each.is_numpy for each in mine):
+                reason = "measured in NumPy only"
             elif any(each.speedups for each in mine if not each.is_numpy):
                 reason = "in few frameworks"
             else:

@@ -158,7 +158,8 @@ class Program:
         function = self.functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
         if function is None or function.decorator_list or self.count(function.name) > 1:
             return None
-        if sum(isinstance(each, ast.Starred) for each in call.args) > 1:  # which parameter gets what is not seen here
+        stars = sum(isinstance(each, ast.Starred) for each in call.args)
+        if stars > 1 or stars and len(call.args) > 1 and function.args.defaults:  # which parameter gets what?
             return None
         inner = [part for each in function.body for part in own_parts(each)]
         if any(isinstance(part, ast.Yield | ast.Global | ast.Nonlocal) for part in inner):

@@ -76,7 +76,7 @@ def launch(a, b, right, out):
 
 def matmul(a, b, out=None):
     out = output_for(a, b, out)
-    if out.size and a.size == 0:
+    if out.size and a.size == 0:  # K is 0
         out.fill(0)
     elif out.size:  # a grid of no blocks is an error
         launch(a, b, apart(a, b), out)

@@ -6,8 +6,8 @@ Install: pip install "cupy-cuda13x[ctk]"
 Follows: https://docs.cupy.dev/en/stable/reference/generated/cupy.linalg.solve.html
 Follows: https://docs.cupy.dev/en/stable/user_guide/memory.html
 
-samples.mean(axis=0) takes CuPy longer than all the rest. A row of ones times the samples, which cuBLAS computes, has
-the same sums sooner.
+CuPy takes long for samples.mean(axis=0), as in pca, whose with_cupy_tuned.py says how long. A row of ones times the
+samples, which cuBLAS computes, has the same sums sooner.
 """
 
 import cupy as cp
