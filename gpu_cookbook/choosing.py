@@ -347,7 +347,7 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
     picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
-    if not picks:
+    if not picks or not here and all(each.technique == "numpy" for each in every):
         raise NoAdvice(_missing(question, known, here))
     first = min((pick.first for pick in picks.values()), key=lambda each: each.seconds)
     plainest = picks.get("idiomatic", picks.get("tuned"))
@@ -375,6 +375,8 @@ def _missing(question: Question, known: Knowledge, here: bool) -> str:
     sizes = ", ".join(map(workload.label, known.sizes(question)))
     rule = "an estimate takes two sizes" if isinstance(question.size, int) else "others are not estimated"
     why = f"only {sizes} is known, and {rule}" if sizes else "no time of it is known"
+    if known.estimates(question):
+        why = "no time but NumPy's is known"
     asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
     command = f"gpu-cookbook choose {question.workload} {asked} --measure"
     how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"

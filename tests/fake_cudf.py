@@ -93,7 +93,7 @@ def install():
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
     cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
-    for name in ("abs", "column_stack", "maximum", "sign", "take_along_axis"):
+    for name in ("abs", "column_stack", "maximum", "ones", "sign", "take_along_axis"):
         setattr(cupy, name, getattr(np, name))
     cupy.float32, signal.fftconvolve = np.float32, fftconvolve
     sys.modules.update(zip(names, modules, strict=True))

@@ -3,6 +3,7 @@ one machine."""
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,8 @@ def speedups(results: Sequence[Result]) -> Chart | None:
     text = (
         "The upper number of a cell counts the call alone, with the data on the GPU; the lower one also the way from"
         f" arrays of the host to a result there, beside NumPy's call alone. {CPU}: the fastest recipe without a GPU."
-        " The others: the plainest recipe of each framework"
+        " The others: the plainest recipe of each framework that has half as many of these as any, or more."
+        " An empty cell has no recipe, or no time that counts"
     )
     if absent := _absent(results, workloads):
         text += f". {absent}"
@@ -107,8 +109,8 @@ def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
 
 def _cells(results: Sequence[Result]) -> Cells:
     """Of each framework the plainest idiomatic recipe that ran on a GPU, and the fastest of those that ran on the CPU.
-    A framework is left out if it is in fewer than half of the workloads, and so is an engine, which is for several
-    GPUs."""
+    A framework is left out if it is in fewer than half as many workloads as the one that is in most, and so is an
+    engine, which is for several GPUs."""
     engines = catalogue.engines()
     known = [each for each in results if not each.is_numpy and each.speedups.get(Metric.RESIDENT)]
     known = [each for each in known if each.place == "CPU" or each.framework not in engines]
@@ -119,10 +121,10 @@ def _cells(results: Sequence[Result]) -> Cells:
         plainest = min(mine, key=lambda each: len(each.technique))
         fastest = max(mine, key=lambda each: each.speedups[Metric.RESIDENT])
         cells[name, mine[0].workload] = fastest if name == CPU else plainest
-    on_gpu = {workload for name, workload in cells if name != CPU}
-    often = {name for name, _ in cells if 2 * sum(name == other for other, _ in cells) >= len(on_gpu)}
-    there = {workload for name, workload in cells if name in often - {CPU}}
-    return {key: each for key, each in cells.items() if key[0] in often and key[1] in there}
+    counts = Counter(name for name, _ in cells if name != CPU)
+    often = {name for name, count in counts.items() if 2 * count >= max(counts.values())}
+    there = {workload for name, workload in cells if name in often}
+    return {key: each for key, each in cells.items() if key[0] in often | {CPU} and key[1] in there}
 
 
 def _frameworks(cells: Cells) -> list[str]:
