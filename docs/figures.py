@@ -1,7 +1,7 @@
-"""The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {wins}, {scaled},
-{spread}, {best}, {moved}, {reached}, {launch}, {concept}, {hasty}, {balance}, {bus}, {hidden}, {machine}; and {recipe},
-a link to a recipe with its tab chosen. How a page names one: see stored.named, stored.best, stored.scaled_rows,
-stored.moved, stored.launch and stored.concept."""
+"""The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {rate}, {both},
+{wins}, {scaled}, {spread}, {best}, {moved}, {reached}, {launch}, {concept}, {hasty}, {balance}, {bus}, {hidden},
+{machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see stored.named, stored.best,
+stored.scaled_rows, stored.moved, stored.launch and stored.concept."""
 
 import stored
 from docutils import nodes
@@ -63,6 +63,32 @@ class Ratio(Figure):
         (over, metric), (under, other) = stored.named(over), stored.named(under)
         marks = "".join(dict.fromkeys(doubts(over, metric) + doubts(under, other)))
         return self.linked(f"{marks}{digits(over.value(metric) / under.value(other))} ×", metric, over, under)
+
+
+class Rate(Figure):
+    """Images per second of a training. Its batches are whole, so that it may take fewer images than its size says."""
+
+    def figure(self, words):
+        found, metric = stored.named(words)
+        if found.workload != "training":
+            raise stored.NotStored(f"'{words}' has no images")
+        images, batch = found.size
+        rate = images // batch * batch / found.value(metric)
+        return self.linked(doubts(found, metric) + digits(rate), metric, found)
+
+
+class Both(Figure):
+    """The shortest time in which two recipes could do a work together, and how many times as fast that is as the faster
+    of them. In t seconds one does t/a of the work and the other t/b, and nothing is left when t/a + t/b = 1."""
+
+    def figure(self, one, other):
+        (one, metric), (other, another) = stored.named(one), stored.named(other)
+        if (one.workload, one.size, one.origin.machine) != (other.workload, other.size, other.origin.machine):
+            raise stored.NotStored(f"{one.technique} and {other.technique} did not do the same on one machine")
+        a, b = one.value(metric), other.value(another)
+        shortest = a * b / (a + b)
+        marks = "".join(dict.fromkeys(doubts(one, metric) + doubts(other, another)))
+        return self.linked(f"{marks}{seconds(shortest)}, {digits(min(a, b) / shortest)} ×", metric, one, other)
 
 
 class Wins(Figure):
@@ -266,7 +292,7 @@ def recipe_place(workload, technique):
 
 
 ROLES = (
-    *(Time, Ratio, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Concept),
+    *(Time, Ratio, Rate, Both, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Concept),
     *(Hasty, Balance, Bus, Hidden, Machine, Recipe),
 )
 

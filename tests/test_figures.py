@@ -122,6 +122,30 @@ def test_an_aim_is_reached_by_those_that_take_at_most_this_part_of_numpy_s_time(
     assert said("Reached", "0.22", runs=[OWN]) == "(not measured yet)"
 
 
+def test_a_rate_counts_the_images_of_whole_batches(said):
+    mine = result("torch", (60_000, 1_024), 0.5, workload="training")
+    assert said("Rate", "training torch 60_000x1_024", mine) == "119,000"  # 58 batches; 60,000 would be 120,000
+    doubtful = result("torch", (60_000, 1_024), 0.5, workload="training", **DOUBTFUL)
+    assert said("Rate", "training torch 60_000x1_024", doubtful) == "?119,000"
+    with pytest.raises(Exception, match="has no images"):
+        said("Rate", f"multiply cupy {LARGE}", result("cupy"))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "together"), [(1, 1, "500 ms, 2.00 ×"), (3, 1, "750 ms, 1.33 ×"), (1, 99, "990 ms, 1.01 ×")]
+)
+def test_two_at_once_take_at_least_what_their_speeds_add_up_to(said, cpu, gpu, together):
+    pair = result("numpy", seconds=cpu), result("cupy", seconds=gpu)
+    assert said("Both", f"multiply numpy {LARGE} / multiply cupy {LARGE}", *pair) == together
+
+
+@pytest.mark.parametrize("other", [{"size": SMALL}, {"origin": OWN.origin}])
+def test_two_at_once_share_one_work_on_one_machine(said, other):
+    numpy = result("numpy", **other)
+    with pytest.raises(Exception, match="did not do the same"):
+        said("Both", f"multiply numpy {numpy.size} / multiply cupy {LARGE}", numpy, result("cupy"))
+
+
 @pytest.mark.parametrize(("workload", "part"), [("multiply", 1), ("increment", 1), ("matmul", 1), ("subset_mean", 0.5)])
 def test_every_input_goes_over_the_bus_or_every_other_row(workload, part, said):
     import figures
