@@ -316,7 +316,15 @@ def _overviews(results: Sequence[Result], others: Sequence[Result]) -> Iterator[
     for there in grouped(results, _place):
         runs = of_one_environment(there)
         if len({each.workload for each in runs}) > 1:
-            yield _overview(runs, source_of(runs, others)), runs
+            kinds = grouped(runs, lambda each: _has_kernels(each.workload))
+            for mine in sorted(kinds, key=lambda mine: not _has_kernels(mine[0].workload)):
+                kind = "with kernels" if _has_kernels(mine[0].workload) else "without kernels"
+                of = f" of workloads {kind}" if len(kinds) > 1 else ""  # all of them are wider than a page
+                yield _overview(mine, of, source_of(mine, others)), mine
+
+
+def _has_kernels(workload: str) -> bool:
+    return any(recipe.kernels for recipe in catalogue.of_workload(workload))
 
 
 def _by_workload(results: Iterable[Result]) -> list[Result]:
@@ -399,8 +407,8 @@ def _record(result: Result, metric: Metric | None = None) -> dict[str, Any]:
     return {"table": "measured", "metric": metric} | stored_record(result)
 
 
-def _overview(results: Sequence[Result], source: str) -> Table:
-    """Every technique in every workload, at the largest size that was measured."""
+def _overview(results: Sequence[Result], of: str, source: str) -> Table:
+    """Every technique in every workload, at the largest size that was measured. ``of``: what the title says of them."""
     timed = [each for each in results if each.value(Metric.RESIDENT) is not None]
     sizes = {mine[0].workload: max(each.size for each in mine) for mine in grouped(timed, lambda each: each.workload)}
     every = {(each.workload, each.technique): each for each in results if each.size == sizes.get(each.workload)}
@@ -419,7 +427,7 @@ def _overview(results: Sequence[Result], source: str) -> Table:
         rows.append(tuple(row))
     labels = [f"{workload}\n{catalogue.workload_module(workload).label(size)}" for workload, size in sizes.items()]
     words = ("technique", *["lane"] * several, "on")
-    title = _sourced("Resident time of one call at the largest size", source)
+    title = _sourced(f"Resident time of one call at the largest size{of}", source)
     align = "l" * len(words) + "r" * len(sizes)
     return Table(title, (*words, *labels), align, rows, [], [], metric=Metric.RESIDENT, workloads=tuple(sizes))
 
