@@ -347,8 +347,9 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
     picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
-    if not picks or not here and all(each.technique == "numpy" for each in every):
-        raise NoAdvice(_missing(question, known, here))
+    only_numpy = bool(every) and all(each.technique == "numpy" for each in every)
+    if not picks or only_numpy and not here:
+        raise NoAdvice(_missing(question, known, only_numpy, here))
     first = min((pick.first for pick in picks.values()), key=lambda each: each.seconds)
     plainest = picks.get("idiomatic", picks.get("tuned"))
     return Advice(
@@ -370,12 +371,12 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
     )
 
 
-def _missing(question: Question, known: Knowledge, here: bool) -> str:
+def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool) -> str:
     workload = catalogue.workload_module(question.workload)
     sizes = ", ".join(map(workload.label, known.sizes(question)))
     rule = "an estimate takes two sizes" if isinstance(question.size, int) else "others are not estimated"
     why = f"only {sizes} is known, and {rule}" if sizes else "no time of it is known"
-    if known.estimates(question):
+    if only_numpy:
         why = "no time but NumPy's is known"
     asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
     command = f"gpu-cookbook choose {question.workload} {asked} --measure"

@@ -93,6 +93,17 @@ def test_arrays_have_to_be_handed_to_an_engine_and_to_opencl():
     assert [(each.technique, each.seconds) for each in times] == [("numpy", 0.3), ("pyopencl", 0.5)]
 
 
+def test_numpy_alone_is_no_advice_for_another_machine():
+    known = Knowledge([on_cpu("numpy", seconds=0.3, transfer=0.4)])
+    question = asked(LARGE, Data.HOST)
+    with pytest.raises(NoAdvice, match=r"no time but NumPy's is known\. To measure it, on that machine: .*--measure"):
+        choosing.advise(question, known, here=False)
+    assert choosing.advise(question, known).plain.first.technique == "numpy"
+    with pytest.raises(NoAdvice, match="no time of it is known|an estimate takes two sizes") as raised:
+        choosing.advise(question, Knowledge([on_cpu("dask", seconds=0.3, transfer=0.4)]), useless=["dask"])
+    assert "NumPy's" not in str(raised.value)
+
+
 def test_without_arrays_it_does_not_matter_where_they_are():
     results = [
         replace(each, workload="random_subset_mean", size=20_000)

@@ -102,6 +102,13 @@ def test_the_tables_of_one_workload_say_of_other_machines_what_all_results_say()
     assert (table.head, table.rows) == (overview.head, overview.rows) and "Measured:" in notes([table])
 
 
+def test_workloads_without_kernels_are_in_a_table_of_their_own():
+    mine, other = result("a"), result("b", workload="pca", size=(10_000, 100))
+    kernels, none = tables.overviews([other, mine])
+    assert [table.workloads for table in (kernels, none)] == [("multiply",), ("pca",)]
+    assert "of workloads with kernels" in kernels.title and "of workloads without kernels" in none.title
+
+
 def marks_of_measured(results):
     """{(metric, size, technique, mark)} of the stored tables."""
     return {

@@ -316,15 +316,12 @@ def _overviews(results: Sequence[Result], others: Sequence[Result]) -> Iterator[
     for there in grouped(results, _place):
         runs = of_one_environment(there)
         if len({each.workload for each in runs}) > 1:
-            kinds = grouped(runs, lambda each: _has_kernels(each.workload))
-            for mine in sorted(kinds, key=lambda mine: not _has_kernels(mine[0].workload)):
-                kind = "with kernels" if _has_kernels(mine[0].workload) else "without kernels"
-                of = f" of workloads {kind}" if len(kinds) > 1 else ""  # all of them are wider than a page
-                yield _overview(mine, of, source_of(mine, others)), mine
-
-
-def _has_kernels(workload: str) -> bool:
-    return any(recipe.kernels for recipe in catalogue.of_workload(workload))
+            kernels = {recipe.workload for recipe in catalogue.recipes() if recipe.kernels}
+            for there_are, word in ((True, "with"), (False, "without")):  # in one table they are wider than a page
+                mine = [each for each in runs if (each.workload in kernels) == there_are]
+                of = f" of workloads {word} kernels" if len(mine) < len(runs) else ""
+                if mine:
+                    yield _overview(mine, of, source_of(mine, others)), mine
 
 
 def _by_workload(results: Iterable[Result]) -> list[Result]:
