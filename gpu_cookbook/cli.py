@@ -419,13 +419,14 @@ def compare(
 ) -> None:
     """Check every recipe that runs here, then measure them side by side.
 
-    NumPy is always measured too, because the speedups are relative to it. Each recipe runs in its own process, so one
-    that crashes or hangs loses only its own results. After Ctrl-C, what was measured is kept and shown. Exits with 1 if
-    a result failed or was refused, or if nothing could be measured.
+    NumPy is measured too, because the speedups are relative to it. Where it takes minutes, name it, or it is left out.
+    Each recipe runs in its own process, so one that crashes or hangs loses only its own results. After Ctrl-C, what was
+    measured is kept and shown. Exits with 1 if a result failed or was refused, or if nothing could be measured.
     """
     if resume and repeat > 1:
         fail("--resume completes one run: repeat the others afterwards, with --repeat and without --resume.")
-    recipes = comparing.with_numpy(choose(workloads, techniques, lane))
+    asked = choose(workloads, techniques, lane)
+    recipes = comparing.with_numpy(asked)
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
     choice = comparing.Choice(recipes, chosen, repeat)
@@ -438,7 +439,8 @@ def compare(
             fail(cannot_write(output, error))
     require_folder()
     warn_of_others()
-    comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {})
+    beside = () if everything else set(recipes) - set(asked)
+    comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {}, beside)
     if comparison.found:
         print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
     outcome = measured(comparison, writer and writer.add, repeat)
@@ -463,6 +465,12 @@ def compare(
         raise typer.Exit(1)
     if choice.left_out:
         print(f"Left out, to end in time: {'; '.join(choice.left_out)}. --all measures them as well.", file=sys.stderr)
+    if comparison.left_out:
+        works = (
+            f"{each.workload} ({catalogue.workload_module(each.workload).label(size)})"
+            for each, size in comparison.left_out
+        )
+        print(f"Left out, as NumPy takes minutes for it: {'; '.join(works)}. Add -t numpy for it.", file=sys.stderr)
     if outcome.stopped:
         fail(f"Stopped: {outcome.stopped}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):

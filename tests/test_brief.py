@@ -79,3 +79,25 @@ def test_only_if_nothing_was_chosen_something_is_left_out(arguments, is_brief, m
     assert ("--all measures them as well." in err) == is_brief
     techniques = {each.technique for each in seen[0].recipes}
     assert "numpy" in techniques and ("cupy_raw" in techniques) == (arguments in (("--all",), ("multiply",)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "measured"),
+    [
+        (("training", "-t", "torch_cpu"), False),
+        (("random_subset_mean", "--lane", "tuned"), False),
+        (("training", "-t", "torch_cpu", "--all"), True),
+        (("training", "-t", "torch_cpu", "-t", "numpy"), True),
+        (("training",), True),
+    ],
+)
+def test_numpy_comes_along_unless_that_takes_minutes(arguments, measured, monkeypatch):
+    few, many = ((6_000, 64), (60_000, 64)) if arguments[0] == "training" else (4_000, 100_000)
+    seen = []
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: seen.append(self) or Outcome())
+    words = ("6000x64", "60000x64") if arguments[0] == "training" else ("4000", "100000")
+    _, err = invoked("compare", *arguments, "-s", words[0], "-s", words[1])
+    sizes = {recipe.technique: mine for recipe, mine in seen[0].left}
+    assert sizes.pop("numpy") == [few] + [many] * measured
+    assert all(others == [few, many] for others in sizes.values()) and sizes
+    assert (f"as NumPy takes minutes for it: {arguments[0]} (" in err) != measured

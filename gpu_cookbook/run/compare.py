@@ -1,8 +1,9 @@
 """Checks and measures many recipes: several at once if nothing is timed, otherwise one after another."""
 
+import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,9 @@ PER_IMAGE, PER_IMAGE_ON_GPU = 0.015, 0.002
 # On 16 cores with an H100, all sizes of a recipe took 54 s of group_mean, 21 s of group_mean_strings and 22 s of
 # read_parquet (75d649d2, 45213f01).
 PER_ROW = dict(group_mean=5e-7, group_mean_strings=8e-7, read_parquet=3e-7)
+# From this first number of a size on, NumPy takes minutes for a result. On 16 cores, a call for 100,000² takes 150 s,
+# and a pass over 60,000 images 130 s.
+MINUTES_IN_NUMPY = dict(random_subset_mean=100_000, training=60_000)
 LONG = 20  # seconds of a result: the workload's next smaller size says nearly as much
 CALLS = 10  # of a recipe, at the least, until all metrics of a result are known
 
@@ -76,11 +80,13 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The recipes and sizes that are to be measured. ``known``: results that need not be measured again."""
+    """The recipes and sizes that are to be measured. ``known``: results that need not be measured again. ``beside``:
+    NumPy's recipes that nobody has asked for, which are measured for the speedups unless that takes minutes."""
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
     known: Mapping[Key, Result] = field(default_factory=dict)
+    beside: Collection[Recipe] = ()
 
     @cached_property
     def found(self) -> list[Result]:
@@ -91,11 +97,20 @@ class Comparison:
     @cached_property
     def left(self) -> list[tuple[Recipe, list[Size]]]:
         """The recipes that are still to be measured, each with its sizes."""
-        jobs = [
-            (each, [size for size in self.sizes[each.workload] if _key(each, size) not in self.known])
-            for each in self.recipes
-        ]
+        jobs = [(each, [size for size in self._open(each) if not self._slow(each, size)]) for each in self.recipes]
         return [(recipe, sizes) for recipe, sizes in jobs if sizes]
+
+    @property
+    def left_out(self) -> list[tuple[Recipe, Size]]:
+        """What nobody has asked for, and would take minutes."""
+        return [(each, size) for each in self.recipes for size in self._open(each) if self._slow(each, size)]
+
+    def _open(self, recipe: Recipe) -> list[Size]:
+        return [size for size in self.sizes[recipe.workload] if _key(recipe, size) not in self.known]
+
+    def _slow(self, recipe: Recipe, size: Size) -> bool:
+        first = size[0] if isinstance(size, tuple) else size
+        return recipe in self.beside and first >= MINUTES_IN_NUMPY.get(recipe.workload, math.inf)
 
     def measure(
         self,
