@@ -11,7 +11,7 @@ from functools import cached_property
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Key, Result, Run, Size, Status
-from gpu_cookbook.run import runner
+from gpu_cookbook.run import answers, runner
 
 Save = Callable[[Recipe, Result, Run], None]
 
@@ -142,8 +142,10 @@ class Comparison:
             for _ in range(repeat):
                 run = Run.now()
                 for recipe, sizes in self.left:
+                    alone = sum(each.workload == recipe.workload for each, _ in self.left) == 1
+                    folder = None if alone else answers.place(recipe)
                     results = _failed(recipe, sizes, checks.results) or runner.run(
-                        recipe, "measure", sizes, started, spent=spent
+                        recipe, "measure", sizes, started, spent=spent, answers=folder
                     )
                     for result in results:
                         outcome.measured += 1

@@ -1,7 +1,8 @@
 """Ends a recipe's process and all that it has started, so that no process and no folder of ours stays behind.
 
 ``python -m gpu_cookbook.run.family`` waits until its standard input ends, as it does however gpu-cookbook ends, by
-kill -9 as well. Then it ends what is left, and deletes the folder whose name it has printed at its start.
+kill -9 as well. Then it ends what is left, and deletes the folder whose name it has printed at its start, and one
+of that name in memory.
 """
 
 import atexit
@@ -20,6 +21,7 @@ from typing import Any
 import psutil
 
 MARK = "GPU_COOKBOOK_WORKER"  # the environment variable that identifies the processes of a worker: its folder
+IN_MEMORY = Path("/dev/shm")
 KILL_LIMIT = 5  # seconds: a process that is still alive by then is stuck in the driver
 
 
@@ -77,6 +79,15 @@ def home() -> str:
     return folder
 
 
+def in_memory() -> Path | None:
+    """A folder like home(), on a file system in memory, if there is one to which we can write."""
+    folder = IN_MEMORY / Path(home()).name
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+    return None
+
+
 def require_room() -> None:
     """OSError if nothing can be written into that folder any more: its file system may be full, or read-only by now."""
     try:
@@ -97,7 +108,8 @@ def main() -> None:
         sys.stdout.flush()
     sys.stdin.buffer.read()
     kill(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    for each in (folder, IN_MEMORY / Path(folder).name):
+        shutil.rmtree(each, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cookbook import machine, units
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
-from gpu_cookbook.run import load, memory, ways
+from gpu_cookbook.run import answers, load, memory, ways
 from gpu_cookbook.run.check import Expected, for_out, repeats, round_trip, steps, takes_out
 from gpu_cookbook.run.device import Cuda, Device, Host, Unmeasurable
 from gpu_cookbook.run.loader import Loader
@@ -161,10 +161,14 @@ class Turn:
         self.replay: Callable[[], Any]  # of prepared()
 
 
-def expected_for(workload: ModuleType, size: Size, seed: int) -> Expected:
-    """The inputs of this seed with the answer, and all that is needed to compare with it."""
+def expected_for(workload: ModuleType, size: Size, seed: int, folder: str | None = None) -> Expected:
+    """The inputs of this seed with the answer, and all that is needed to compare with it. ``folder``: of answers."""
+    if folder and (expected := answers.kept(folder, workload, size, seed)):
+        return expected
     expected = Expected(workload, workload.inputs(size, seed))
     _ = expected.tolerance  # which is made when it is first asked for
+    if folder:
+        answers.keep(folder, workload, size, seed, expected)
     return expected
 
 
@@ -177,7 +181,8 @@ class Calls:
     no use. Without arrays, each call has another seed, of which nothing can be remembered.
     """
 
-    def __init__(self, module: ModuleType, workload: ModuleType, size: Size) -> None:
+    def __init__(self, module: ModuleType, workload: ModuleType, size: Size, folder: str | None = None) -> None:
+        """``folder``: of answers."""
         self.upload, self.function, self.wait, self.download = steps(module, workload)
         self.round_trip = round_trip(module, workload)
         self.prepared, self.pinned = getattr(module, "prepared", None), getattr(module, "pinned", None)
@@ -188,9 +193,9 @@ class Calls:
         seeds = range(count + 1)  # one more, to fill a set with
         if workload.footprint(size) > memory.TOGETHER:
             with ThreadPoolExecutor(len(seeds)) as pool:
-                self.expected = list(pool.map(lambda seed: expected_for(workload, size, seed), seeds))
+                self.expected = list(pool.map(lambda seed: expected_for(workload, size, seed, folder), seeds))
         else:
-            self.expected = [expected_for(workload, size, seed) for seed in seeds]
+            self.expected = [expected_for(workload, size, seed, folder) for seed in seeds]
         self.inputs = [expected.inputs for expected in self.expected]
         self.arrays = any(isinstance(x, np.ndarray) for x in self.inputs[0])
         self.others = itertools.count(0.5)  # values that no element has
@@ -390,13 +395,18 @@ class Calls:
 
 
 def measure(
-    module: ModuleType, workload: ModuleType, result: Result, device: Device, memory_base: int | None
+    module: ModuleType,
+    workload: ModuleType,
+    result: Result,
+    device: Device,
+    memory_base: int | None,
+    folder: str | None = None,
 ) -> Result:
     """The result with its metrics; refused if a time cannot be true. Raises Wrong, or whatever the recipe raises.
 
-    ``memory_base``: bytes that were in use on the GPUs before; None if no GPU is involved.
+    ``memory_base``: bytes that were in use on the GPUs before; None if no GPU is involved. ``folder``: of answers.
     """
-    calls = Calls(module, workload, result.size)
+    calls = Calls(module, workload, result.size, folder)
     doubts = dict(result.doubts)
 
     def undisturbed(metric: Metric, take: Callable[[], Timing]) -> Timing:

@@ -77,6 +77,7 @@ def run(
     started: Callable[[catalogue.Recipe, Size], None] = lambda recipe, size: None,
     probe: Probe | None = None,
     spent: Callable[[str], None] = lambda phase: None,
+    answers: str | None = None,
 ) -> Iterator[Result]:
     """Yields one result per size as soon as it is known.
 
@@ -84,6 +85,7 @@ def run(
     has failed, because a recipe that crashes at its end is not safe to paste. ``action``: check or measure.
     ``started`` is called when the work on a size begins. ``probe``: taken for what the device can do, as in tests,
     instead of measuring that before and after each size. ``spent`` is called at the end of each phase of the work.
+    ``answers``: the folder with what other recipes of the workload were compared with, see answers.place().
     """
     obstacle = machine.obstacle(recipe)
     if obstacle and not (recipe.fault or rules.never_installed(recipe)):
@@ -96,7 +98,13 @@ def run(
     machine.versions(recipe.packages)  # looked up now, not while a worker is measuring
     limit = catalogue.workload_module(recipe.workload).TIME_LIMIT
     checking = action == "check"
-    job = {"action": action, "path": str(recipe.path), "sizes": sizes, "probe": probe and asdict(probe)}
+    job = {
+        "action": action,
+        "path": str(recipe.path),
+        "sizes": sizes,
+        "probe": probe and asdict(probe),
+        "answers": answers,
+    }
     left = list(sizes)
     held: list[Result] = []  # until the process has ended: the last, and all of a check
     device = ending = fault = None

@@ -1,9 +1,9 @@
 """One recipe in its own process: ``python -m gpu_cookbook.run.worker FD`` reads a job and writes JSON lines to FD.
 
-A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``; scale with
-``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``; join with ``framework`` and
-``address``; launch with ``path`` and ``zeros``; or together with ``paths`` of scripts, ``pairs`` of their names, and
-what is ``known``: a producer, a consumer and a way each.
+A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``, measure
+with ``answers``, too; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``;
+join with ``framework`` and ``address``; launch with ``path`` and ``zeros``; or together with ``paths`` of scripts,
+``pairs`` of their names, and what is ``known``: a producer, a consumer and a way each.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
 {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
@@ -175,7 +175,7 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
                 result = replace(result, doubts={Metric.FIRST: watched.seen})
             # The one after a size is the one before the next, unless it failed.
             before = made_up or (after if after and not after.failed else probe(device))
-            result = measure.measure(module, workload, result, device, memory_base)
+            result = measure.measure(module, workload, result, device, memory_base, job.get("answers"))
             after = made_up or probe(device)
             best = before.better(after)
             if best.failed:
