@@ -55,10 +55,10 @@ def _notes(mine: Sequence[Result], rows: Sequence[Row]) -> list[Entry]:
     recipes = [entry.recipe for row in rows for entry in row if entry.recipe]
     return [
         Entry(
-            "In brackets: what ties with it. A time is that of one call, with the data and its result at that place; ≈"
-            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. – is not known"
-            " there, or no tuned recipe is faster. With which numbers a recipe computes is on its page; when and at"
-            " which commit it was measured, on the machine's",
+            "In brackets: what ties with it. A time is that of one call, with the data and its result where you said; ≈"
+            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. – means not"
+            " known, or that no tuned recipe is faster. A recipe's page says in which precision it computes. When and"
+            " at which commit it was measured is on the machine's page",
             "note",
             ((page, f"machines/{page}.html"),),
         ),

@@ -13,7 +13,7 @@ from gpu_cookbook.store import asv_files
 
 PICTURE = Path(__file__).with_name("speedups.png")
 GPU_MACHINE = "nvidia-h200"
-TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with the ways there and back."
+TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with both transfers."
 
 
 def results() -> list[typed.Result]:

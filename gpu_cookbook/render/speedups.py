@@ -51,10 +51,10 @@ def speedups(results: Sequence[Result]) -> Chart | None:
         _draw(figure.subplots(), cells, frameworks, workloads, size=7.5)
 
     text = (
-        "The upper number of a cell counts the call alone, with the data on the GPU; the lower one also the way from"
-        f" arrays of the host to a result there, beside NumPy's call alone. {CPU}: the fastest recipe without a GPU."
-        " The others: the plainest recipe of each framework that has half as many of these as any, or more."
-        " An empty cell has no recipe, or no time that counts"
+        "Upper number of a cell: the call alone, with the data on the GPU. Lower number: the call with both transfers,"
+        f" from host arrays to a host result, still against NumPy's call alone. {CPU}: the fastest recipe without a"
+        " GPU. Other rows: the plainest recipe of each framework with at least half as many workloads as the one that"
+        " has most. An empty cell has no recipe, or no time that counts"
     )
     if absent := _absent(results, workloads):
         text += f". {absent}"
