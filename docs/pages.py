@@ -193,7 +193,7 @@ def workload_page(workload):
         "## Recipes",
         "",
         "Every script is self-contained: copy or download it, and run it. It makes its input, computes, and checks its"
-        " own result. Where its short form fits into 25 lines, that is beside it: what one would type in a notebook.",
+        " own result. A short form that fits into 25 lines is beside it: what you would type in a notebook.",
         "",
         "::::::::{tab-set}",
         ":sync-group: framework",

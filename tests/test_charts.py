@@ -144,6 +144,17 @@ def test_numpys_line_with_transfer_is_the_resident_one():
     assert found["a"][2:4] == ["100 µs", "10.0 ms"]
 
 
+def test_numpy_s_times_in_several_environments_are_one_range():
+    elsewhere = [
+        result("numpy", size, time, environment=environment)
+        for environment, slower in (("cutile", 1.5), ("nvmath", 2))
+        for size, time in ((SMALL, 1e-5 * slower), (LARGE, 1e-1 * slower))
+    ]
+    mine = [result("a", SMALL, 1e-4), result("a", LARGE, 0.01)]
+    text = charts.by_size([*crossing(), *mine, *elsewhere]).text
+    assert text.count("NumPy takes") == 1 and "; NumPy takes 100 ms to 200 ms" in text
+
+
 def test_prepared_times_are_drawn_beside_numpys_resident_one():
     """No speedup is computed of them, and so there is no ring and no column for it."""
     assert charts.by_size(crossing(), Metric.PREPARED) is None

@@ -221,9 +221,9 @@ def _fastest_at_the_end(found: Sequence[Result], metric: Metric) -> str:
     resident = ", resident" * (metric != Metric.RESIDENT)
     text = f"At {first.label}, the fastest of {len(found)}: {names}{resident * first.is_numpy}, "
     text += seconds(_time(first, metric))
-    for each in found[1:]:
-        if each.is_numpy:
-            text += f"; NumPy{resident}{',' * bool(resident)} takes {seconds(_time(each, metric))}"
+    if numpy := [seconds(_time(each, metric)) for each in found[1:] if each.is_numpy]:  # one for each environment
+        times = " to ".join(dict.fromkeys((numpy[0], numpy[-1])))
+        text += f"; NumPy{resident}{',' * bool(resident)} takes {times}"
     return text
 
 

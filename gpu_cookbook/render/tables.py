@@ -44,7 +44,7 @@ LEGEND = {  # sign: what it means
     format.RANKS[Rank.BEST]: "* is the best in its lane.",
     format.RANKS[
         Rank.TIE
-    ]: "= is tied with the best: the middle halves of their samples overlap, or over three runs and "
+    ]: "= is tied with the best: the middle halves of their samples overlap or, over three runs or "
     "more, their ratio may be 1.",
     format.NOISE: f"~ is noisy: the middle half of the samples spreads over more than {100 * NOISY:.0f} % of the "
     "median. First results and memory peaks are single measurements without a spread.",
@@ -54,8 +54,8 @@ LEGEND = {  # sign: what it means
         "† is stale: the code of the recipe, its workload or its kernel, or the definition of the metric, has changed"
         " since, or the recipe was removed. A lane in which only some values are stale is not ranked."
     ),
-    "%": "% is given if the data are larger than the device's cache, and compares with a copy on the same device, half"
-    " of which is writing: what reads more than it writes may be above 100 %.",
+    "%": "% compares with a copy on the same device, if the data are larger than its cache. Half of a copy is writing:"
+    " what reads more than it writes may be above 100 %.",
     format.UNKNOWN: "– was not measured or does not apply; a known reason is below the workload's last table.",
     MODE: "TF32, float16 or bfloat16 after a lane: the recipe rounds the factors of its products. It is ranked among "
     "recipes that do the same, and not compared with NumPy.",
