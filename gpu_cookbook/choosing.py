@@ -292,20 +292,30 @@ class Knowledge:
         else:
             seconds = _along(basis, metric, question)
             if not below:
-                seconds = max(seconds, self._elsewhere(less, metric))
+                least, most = self._elsewhere(less, metric), less.order(metric)
+                fixed = proportional(_points(basis, metric, question), 0)
+                if not (least or fixed) and seconds < (CLOSE - 1) * most:
+                    return None  # a fixed cost of as much would not show in the times of larger sizes
+                seconds = min(max(seconds, least), most)
         return Estimate(seconds, metric, basis)
 
     def _at_most(self, mine: Sequence[Result], question: Question) -> Estimate | None:
-        """Beyond the largest size, where a fixed cost hides what that takes: as if nothing of it were fixed."""
-        if len(mine) < 2 or not isinstance(question.size, int) or question.work(mine[-1].size) >= question.work():
+        """Beyond the largest size, where a fixed cost hides what that takes: as if nothing of it were fixed. Far below
+        the smallest, where no fixed cost shows: as if all of it were."""
+        if len(mine) < 2 or not isinstance(question.size, int):
             return None
         metric, more = question.metric(mine[0]), mine[-1]
+        if question.work() < question.work(mine[0].size):
+            return Estimate(mine[0].order(metric), metric, (mine[0], mine[1]), at_most=True)
         seconds = more.order(metric) * question.work() / question.work(more.size)
         seconds = max(seconds, mine[0].order(metric) + _least(more, question))
         return Estimate(seconds, metric, (mine[-2], more), at_most=True)
 
     def _elsewhere(self, result: Result, metric: Metric) -> float:
-        """The shortest time of the same technique in any other workload: what it takes at the least."""
+        """The shortest time of the same technique in any other workload: what it takes at the least, unless the work
+        begins with something else than arrays. 0 if that is not known."""
+        if hasattr(catalogue.workload_module(result.workload), "GIVEN"):
+            return 0
         known = [
             value
             for (technique, workload, of), value in self._shortest.items()
@@ -319,7 +329,11 @@ def _known(metric: Metric, *results: Result) -> bool:
 
 
 def _along(basis: Sequence[Result], metric: Metric, question: Question) -> float:
-    return proportional([(question.work(each.size), each.order(metric)) for each in basis], question.work())
+    return proportional(_points(basis, metric, question), question.work())
+
+
+def _points(basis: Sequence[Result], metric: Metric, question: Question) -> list[tuple[float, float]]:
+    return [(question.work(each.size), each.order(metric)) for each in basis]
 
 
 def _least(result: Result, question: Question) -> float:
@@ -373,9 +387,12 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
 
 def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool) -> str:
     workload = catalogue.workload_module(question.workload)
-    sizes = ", ".join(map(workload.label, known.sizes(question)))
-    rule = "an estimate takes two sizes" if isinstance(question.size, int) else "others are not estimated"
-    why = f"only {sizes} is known, and {rule}" if sizes else "no time of it is known"
+    sizes = known.sizes(question)
+    rule = "others are not estimated"
+    if isinstance(question.size, int):
+        rule = "an estimate takes two sizes" if len(sizes) == 1 else "the fixed cost of a call does not show in them"
+    named = f"{', '.join(map(workload.label, sizes))} {'is' if len(sizes) == 1 else 'are'}"
+    why = f"only {named} known, and {rule}" if sizes else "no time of it is known"
     if only_numpy:
         why = "no time but NumPy's is known"
     asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"

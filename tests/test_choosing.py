@@ -196,11 +196,39 @@ def test_beyond_the_largest_size_the_gpu_s_own_time_grows():
 
 def test_below_the_smallest_size_a_call_takes_what_any_takes():
     own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
-    (alone,) = Knowledge(own).estimates(asked(10, Data.HOST))
-    assert alone.seconds < 1e-7
     other = replace(on_cpu("numpy", SMALL, 5e-6), workload="increment")
     (known,) = Knowledge([*own, other]).estimates(asked(10, Data.HOST))
     assert known.seconds == 5e-6
+    slow = replace(other, timings=on_cpu("numpy", SMALL, 2.0).timings)  # whatever it was that took so long
+    (known,) = Knowledge([*own, slow]).estimates(asked(10, Data.HOST))
+    assert known.seconds == 1e-3
+
+
+def test_far_below_the_smallest_size_a_fixed_cost_may_be_all_that_is_left():
+    """Of 100 ns and of 1 ms for 10 elements, these times say the same."""
+    hidden = [on_cpu("numba_cpu", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
+    (near,) = Knowledge(hidden).estimates(asked(MIDDLE // 10, Data.HOST))
+    assert near.seconds == pytest.approx(1e-4)
+    with pytest.raises(
+        NoAdvice, match=r"only 1,000,000, 268,435,456 are known, and the fixed cost of a call does not .*--measure"
+    ):
+        advised(*hidden, size=10, data=Data.HOST)
+    shows = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 6e-4), (LARGE, 0.1))]
+    found = advised(*hidden, *shows, size=10, data=Data.HOST)
+    assert names(found.plain) == ["numpy"] and not found.plain.runner_up
+    slower = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 6e-3), (LARGE, 0.1))]
+    found = advised(*hidden, *slower, size=10, data=Data.HOST)
+    assert (found.plain.first.technique, found.plain.first.seconds) == ("numba_cpu", 1e-3)
+    said = printed(found, *hidden, *slower)
+    assert "numba_cpu is the most that it takes: as if all of what 1,000,000 take were a fixed cost." in said
+
+
+def test_where_the_work_begins_with_a_file_no_other_workload_says_what_a_call_takes():
+    own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (10 * MIDDLE, 2e-3))]
+    other = [replace(on_cpu("numpy", SMALL, 1e-2), workload="increment")]
+    read = [replace(each, workload="read_parquet") for each in own]
+    (known,) = Knowledge([*read, *other]).estimates(asked(10, Data.HOST, "read_parquet"))
+    assert known.seconds == pytest.approx(8 / 9 * 1e-3, rel=1e-3)
 
 
 def test_below_the_smallest_size_page_locked_arrays_take_what_they_take_elsewhere():
@@ -243,7 +271,7 @@ def test_a_size_of_two_numbers_is_not_estimated():
     there = [replace(on_cpu("pandas"), workload="group_mean", size=size) for size in sizes]
     found = choosing.advise(Question("group_mean", sizes[0], Data.HOST), Knowledge(there))
     assert found.plain.first.technique == "pandas" and found.plain.first.measured
-    with pytest.raises(NoAdvice, match=r"of 10,000,000 keys is known, and others are not estimated\..* -s 1000000x9 "):
+    with pytest.raises(NoAdvice, match=r"of 10,000,000 keys are known, and others are not estimated\..* -s 1000000x9 "):
         choosing.advise(Question("group_mean", (10**6, 9), Data.HOST), Knowledge(there), here=False)
 
 

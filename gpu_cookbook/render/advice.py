@@ -153,10 +153,11 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     yield from fewer_samples((found.question.workload, each.technique) for each in named)
     bounds = [each for each in every if each.at_most]
     if bounds:
-        label = workload.label(max(one.size for one in bounds[0].basis))
+        less, more = (workload.label(one.size) for one in bounds[0].basis)
+        below = size < bounds[0].basis[0].size
         yield (
-            f"The time of {_names([each.technique for each in bounds])} is the most that it takes: as if nothing of"
-            f" what {label} take were a fixed cost."
+            f"The time of {_names([each.technique for each in bounds])} is the most that it takes: as if"
+            f" {'all' if below else 'nothing'} of what {less if below else more} take were a fixed cost."
         )
     estimated = [each for each in every if not each.measured and not each.at_most]
     bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in estimated}
