@@ -1,10 +1,12 @@
 """Every recipe that runs on this machine is right, and safe to paste."""
 
 import ast
+import importlib
 import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -122,6 +124,37 @@ def test_a_cpu_has_no_time_from_page_locked_arrays(recipe):
     (result,) = runner.run(recipe, "measure", [1000], probe=Probe("made up", 1e9, 0))
     assert Metric.TRANSFER in result.timings, result.reason
     assert (Metric.PINNED in result.timings) == (result.device in [gpu.name for gpu in machine.gpus()])
+
+
+@contextmanager
+def float64_by_default(torch):
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+OF_THE_CALLER = {
+    "float64": float64_by_default,
+    "no gradients": lambda torch: torch.no_grad(),
+}
+ON_TENSORS = [*IN_PROCESS, lambda recipe: "torch" in recipe.packages]
+
+
+@pytest.mark.parametrize("setting", OF_THE_CALLER)
+@pytest.mark.parametrize("recipe", recipes(*ON_TENSORS, slow=starts_slowly))
+def test_what_pytorch_does_by_default_changes_no_result(recipe, setting):
+    """These are settings of the whole process or thread, and so the caller's."""
+    workload, module = catalogue.workload_module(recipe.workload), module_of(recipe)
+    sizes = workload.EDGE_SIZES[:4]
+    every = [(inputs, Expected(workload, inputs)) for inputs in map(workload.inputs, sizes)]
+    with OF_THE_CALLER[setting](importlib.import_module("torch")):
+        faults = [expected.disagreement(compute(recipe, inputs)) for inputs, expected in every]
+        if hasattr(module, "round_trip"):
+            faults += [expected.disagreement(module.round_trip(*inputs)) for inputs, expected in every]
+    assert not any(faults), faults
 
 
 FROM_TWO_THREADS = """

@@ -44,8 +44,8 @@ def training(images, targets, weights):
         raise ValueError(f"training takes float32 arrays of S×B×28×28, S×B×10 and {COUNT}, not {found}")
     model = network(weights)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0)
-    result = torch.zeros(len(images) + 1, device=weights.device)
-    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # set back at the end
+    result = weights.new_zeros(len(images) + 1)
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # set back at the end
         for step, (image, target) in enumerate(zip(images, targets, strict=True)):
             optimizer.zero_grad()
             outputs = model(image.unsqueeze(1))

@@ -48,9 +48,9 @@ def training(images, targets, weights):
     parts = weights.split([math.prod(shape) for shape in SHAPES])
     parameters = [part.reshape(shape).clone().requires_grad_() for part, shape in zip(parts, SHAPES, strict=True)]
     optimizer = torch.optim.Adadelta(parameters, lr=1.0)
-    result = torch.zeros(len(images) + 1, device=weights.device)
+    result = weights.new_zeros(len(images) + 1)
     limit = torch._dynamo.config.patch(recompile_limit=64)
-    with limit, torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # both are set back at the end
+    with limit, torch.enable_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # set back at the end
         for step, (image, target) in enumerate(zip(images, targets, strict=True)):
             optimizer.zero_grad()
             loss, right = loss_of(parameters, image, target)

@@ -41,15 +41,16 @@ def training(images, targets, weights):
         raise ValueError(f"training takes float32 arrays of S×B×28×28, S×B×10 and {COUNT}, not {found}")
     model = network(weights)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0)
-    result = torch.zeros(len(images) + 1)
-    for step, (image, target) in enumerate(zip(images, targets, strict=True)):
-        optimizer.zero_grad()
-        outputs = model(image.unsqueeze(1))
-        loss = cross_entropy(outputs, target)
-        loss.backward()
-        optimizer.step()
-        result[step] = loss.detach()
-        result[-1] += (outputs.argmax(1) == target.argmax(1)).sum()
+    result = weights.new_zeros(len(images) + 1)
+    with torch.enable_grad():  # also where the caller works without gradients; set back at the end
+        for step, (image, target) in enumerate(zip(images, targets, strict=True)):
+            optimizer.zero_grad()
+            outputs = model(image.unsqueeze(1))
+            loss = cross_entropy(outputs, target)
+            loss.backward()
+            optimizer.step()
+            result[step] = loss.detach()
+            result[-1] += (outputs.argmax(1) == target.argmax(1)).sum()
     result[-1] /= lead.numel()
     return result
 

@@ -46,7 +46,7 @@ def training(images, targets, weights):
         raise ValueError(f"training takes float32 arrays of S×B×28×28, S×B×10 and {COUNT}, not {found}")
     model = network(weights)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0, capturable=True)
-    result = torch.zeros(len(images) + 1, device=weights.device)
+    result = weights.new_zeros(len(images) + 1)
     image, target = images[0].clone(), targets[0].clone()  # where the graph reads
     loss = torch.zeros_like(result[-1])  # and writes, beside result[-1]
 
@@ -67,7 +67,8 @@ def training(images, targets, weights):
             result[number].copy_(loss)
 
     count, graph, side = len(images), torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # set back at the end; the graph keeps it
+    # Set back at the end; the graph keeps it.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             run(step, range(min(WARM_UP, count)))
