@@ -138,6 +138,7 @@ def float64_by_default(torch):
 
 OF_THE_CALLER = {
     "float64": float64_by_default,
+    "another device": lambda torch: torch.device("meta"),  # on which no tensor has values
     "no gradients": lambda torch: torch.no_grad(),
 }
 ON_TENSORS = [*IN_PROCESS, lambda recipe: "torch" in recipe.packages]

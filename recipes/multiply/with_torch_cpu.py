@@ -16,7 +16,7 @@ import torch
 def upload(*arrays):
     # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = [np.asarray(x, np.float32, order="C") for x in arrays]
-    return tuple(torch.tensor(x.ravel()).reshape(x.shape) for x in host)
+    return tuple(torch.tensor(x.ravel(), device="cpu").reshape(x.shape) for x in host)
 
 
 def multiply(a, b, out=None):

@@ -22,7 +22,7 @@ BLOCK = 2**14  # elements: few enough squares for a sum in float32
 def upload(*arrays):
     # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = [np.asarray(x, np.float32, order="C") for x in arrays]
-    return tuple(torch.tensor(x.ravel()).reshape(x.shape) for x in host)
+    return tuple(torch.tensor(x.ravel(), device="cpu").reshape(x.shape) for x in host)
 
 
 def norm(x):

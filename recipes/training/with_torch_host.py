@@ -34,7 +34,7 @@ def network(weights):
 def upload(images, targets, weights):
     # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = [np.asarray(x, np.float32, order="C") for x in (images, targets, weights)]
-    *data, start = (torch.tensor(x.ravel()).reshape(x.shape) for x in host)
+    *data, start = (torch.tensor(x.ravel(), device="cpu").reshape(x.shape) for x in host)
     return *(x.pin_memory() for x in data), start.cuda()
 
 
