@@ -60,6 +60,8 @@ def means(rows: list[int], columns: int, seed: int = 0) -> dict[int, float]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3 or not all(word.isdecimal() and int(word) for word in sys.argv[1:]):
+        sys.exit("Name positive integers: python benchmarks/means.py ROWS … COLUMNS")
     *every, columns = map(int, sys.argv[1:])
     for count, mean in means(every, columns).items():
         print(f"    ({count}, {columns}): {mean!r},", flush=True)

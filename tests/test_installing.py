@@ -1,6 +1,9 @@
 """setup.cfg's extras install what the recipes' Install lines ask for."""
 
 import configparser
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -195,3 +198,27 @@ def test_cuda_11_has_its_last_versions():
     )
     for name in none:
         assert machine.for_cuda(f"pip install {name}", 11) == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("install", []),
+        ("install", ["requests"]),
+        ("install", ["--help"]),
+        ("install", ["no_such-1.0-py3-none-any.whl"]),
+        ("means", []),
+        ("means", ["--help"]),
+        ("means", ["0", "100"]),
+    ],
+)
+def test_scripts_without_options_refuse_what_they_cannot_mean(script, arguments, monkeypatch):
+    """pip would take any word for a package, and install that."""
+    path = Path(__file__).parents[1] / "benchmarks" / f"{script}.py"
+    run = []
+    for name in ("call", "check_output"):
+        monkeypatch.setattr(subprocess, name, lambda *command, **_: run.append(command) or "cpu")
+    monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+    with pytest.raises(SystemExit, match=f"^Name .*: python benchmarks/{script}.py "):
+        runpy.run_path(str(path), run_name="__main__")
+    assert not run
