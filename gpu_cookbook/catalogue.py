@@ -385,14 +385,14 @@ def choose(
 ) -> list[Recipe]:
     """The recipes of these workloads, these techniques and this lane, the broken ones too. A filter that is omitted
     selects everything. UnknownName if a name does not exist."""
-    techniques = sorted({recipe.technique for recipe in _every()})
-    for kind, names, known in (
-        ("workload", workload_names, list(_folders())),
-        ("technique", technique_names, techniques),
-    ):
-        for name in names:
-            if name not in known:
-                raise UnknownName(nearest(kind, name, known))
+    for name in workload_names:
+        if name not in _folders():
+            raise UnknownName(nearest("workload", name, list(_folders())))
+    techniques = {recipe.technique for recipe in _every()}
+    theirs = sorted({each.technique for each in _every() if not workload_names or each.workload in workload_names})
+    for name in technique_names:
+        if name not in techniques:
+            raise UnknownName(nearest("technique", name, theirs))
     if machine.environment() not in environments():
         raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
     chosen = [

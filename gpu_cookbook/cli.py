@@ -526,7 +526,7 @@ def choose_recipe(
     outcome = comparing.Outcome()
     complaints: list[str] = []
     try:
-        useless = set() if machine_name else choosing.useless_here(question)
+        useless = choosing.useless_here(question) if machine_name is None else set()
         if measure:
             outcome = measured_for(question, useless)
             known = choosing.Knowledge(outcome.results)
@@ -550,12 +550,12 @@ def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowle
         stored = store.Store()
         results, complaints = _loaded(stored.load)
         names = sorted({each.stored.machine for each in results})
-        if machine_name and machine_name not in names:
+        if machine_name is not None and machine_name not in names:
             refuse_other_files(stored, "choose", machine_name, workload, names)
-        name = machine_name or choosing.alike(results, workload)
+        name = choosing.alike(results, workload) if machine_name is None else machine_name
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
-        fail(str(error) if machine_name else f"{error} To do without stored results: --measure")
+        fail(f"{error} To do without stored results: --measure" if machine_name is None else str(error))
     mine = [each for each in results if each.stored.machine == name]
     return choosing.Knowledge(repeats.together(newest, mine)), complaints
 

@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import drawing
 import pytest
 from cloning import require_clone
 from conftest import HANG, UNPROBED, git, invoked
@@ -410,6 +411,17 @@ def test_unknown_names_list_the_known_ones(clone):
         assert err == "There are no results for machine 'h200'. Did you mean nvidia-h200?\n"
     _, err = cookbook("tables", "--commit", "0000000", code=2)
     assert "There are: " + git(clone, "rev-parse", "HEAD")[:8] in err
+    for arguments in (["choose", "multiply", "-s", "7", "--machine", ""], ["tables", "--commit", ""]):
+        _, err = cookbook(*arguments, code=2)  # a variable of the shell that is not set
+        assert err.startswith("There are no results for ")
+
+
+def test_the_first_digits_of_two_commits_name_neither():
+    each = drawing.result("numpy")
+    results = [replace(each, origin=replace(drawing.ORIGIN, commit=commit)) for commit in ("12ab" * 10, "12cd" * 10)]
+    assert len(store.select(results, commits=["12ab"])[0]) == 1
+    with pytest.raises(store.StoreError, match=r"^'12' may be any of these commits: 12ab12ab, 12cd12cd\.$"):
+        store.select(results, commits=["12"])
 
 
 def test_the_newest_commit_is_shown_or_two_side_by_side(clone):

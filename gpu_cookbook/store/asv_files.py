@@ -278,6 +278,9 @@ def select(
         for word in wanted:
             if not any(_fits(each, key, word) for each in results):
                 raise StoreError(f"There are no results for {key} '{word}'. {_instead(results, key, word)}")
+            commits_meant = {each.stored.commit[:8] for each in results if key == "commit" and _fits(each, key, word)}
+            if len(commits_meant) > 1:
+                raise StoreError(f"'{word}' may be any of these commits: {', '.join(sorted(commits_meant))}.")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
@@ -315,7 +318,7 @@ def _of(result: Result, key: str) -> str:
 
 def _fits(result: Result, key: str, word: str) -> bool:
     if key == "commit":
-        return result.stored.commit.startswith(word)
+        return bool(word) and result.stored.commit.startswith(word)
     return word == _of(result, key) or (key == "environment" and word == result.environment)
 
 
