@@ -1065,12 +1065,19 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
     try:
         if isinstance(known[0], int):
             return sorted(set(map(size_of, words)))
+        for word in words:
+            if not all(word.split("x")):
+                raise ValueError(f"'{word}' is not a valid size: a number is missing")
         sizes = {tuple(map(size_of, word.split("x"))) for word in words}
     except ValueError as error:
         one = "a positive integer" if isinstance(known[0], int) else "positive integers"
         fail(f"{error}. Write {one} such as {examples}, 1_000_000, 1e6 or 2**28.")
     if not all(catalogue.is_size(workload, size) for size in sizes):
         fail(f"A size of {workload} is {len(known[0])} numbers: {examples}.")
+    too_small = getattr(catalogue.workload_module(workload), "too_small", lambda size: None)
+    for size in sorted(sizes):
+        if why := too_small(size):
+            fail(f"'{catalogue.option_of(size)}' is no size of {workload}: {why}. For example {examples}.")
     return sorted(sizes)
 
 

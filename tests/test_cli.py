@@ -180,6 +180,13 @@ def test_show_prints_the_script():
             ["compare", "group_mean", "--size", "5x0"],
             "it is less than 1. Write positive integers such as 1000000x1000, ",
         ),
+        (["choose", "pca", "--size", "9x20", "--measure"], "'9x20' is no size of pca: PCA takes at least 10 rows and"),
+        (
+            ["compare", "pca", "--size", "20x9"],
+            "'20x9' is no size of pca: PCA takes at least 10 rows and 10 columns.",
+        ),
+        (["compare", "training", "--size", "63x64"], "'63x64' is no size of training: batches are whole, and these"),
+        (["compare", "group_mean", "--size", "5x"], "'5x' is not a valid size: a number is missing. Write positive"),
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),

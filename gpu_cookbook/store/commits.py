@@ -17,7 +17,7 @@ DOCSTRING = re.compile(r'\A"""(?:[^"\\]|"(?!""))*"""\n')  # of a module
 CHECKED_ONLY = {
     *("EDGE_SIZES", "AWKWARD", "MEANS", "tolerance", "error_scale", "exact_inputs", "special_inputs", "_special"),
     *("shared_mean", "shared_reference", "shared_tolerance", "shared_error_scale"),
-    *("MORE_SIZES", "LARGE_SIZES", "MANY_PIECES", "wrong_inputs"),
+    *("MORE_SIZES", "LARGE_SIZES", "MANY_PIECES", "wrong_inputs", "too_small"),
 }
 HOSTED = re.compile(
     r"(?:https://(?P<host>[\w.-]+)/|ssh://git@(?P<ssh>[\w.-]+)(?::\d+)?/|git@(?P<scp>[\w.-]+):)"

@@ -23,6 +23,11 @@ def label(size):
     return "×".join(f"{n:,}" for n in size)
 
 
+def too_small(size):
+    """Why this is no size, or None."""
+    return f"PCA takes at least {COMPONENTS} rows and {COMPONENTS} columns" if min(size) < COMPONENTS else None
+
+
 def inputs(size, seed=0):
     """One array, each of whose rows is a random walk: it begins at 1, and each column is a step of normal(0, 1) further
     than the one before. The steps repeat after 1,000,003 values, as in multiply.

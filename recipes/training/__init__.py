@@ -32,6 +32,12 @@ def label(size):
     return f"{images:,} images in batches of {batch:,}"
 
 
+def too_small(size):
+    """Why this is no size, or None."""
+    images, batch = size
+    return "batches are whole, and these images fill none" if images < batch else None
+
+
 def wrong_inputs():
     """What a recipe must refuse with a ValueError that names the shapes."""
     shapes = (2, 3, 28, 28), (2, 3, 10), (WEIGHTS,)
