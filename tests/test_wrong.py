@@ -99,6 +99,7 @@ REASONS = {
     "float32_for_large": "at 4,099×2,055: ",
     "eight_sums": "at 1,048,576: ",
     "rest_left_out": " instead of 315.458",
+    "fractions": "fractions instead of whole numbers: no ValueError",
     "keys_of_32_bits": "keys that differ in their upper bits only: the result holds 1 numbers instead of 16",
     "float32_sums": "elements are wrong, the first at [0]: ",
     "as_they_come": "elements are wrong, the first at [0]: ",

@@ -712,6 +712,11 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
         if hasattr(module, "prepared"):
             faults.append(_refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
+    for place, x in enumerate(inputs):
+        if isinstance(x, np.ndarray) and x.dtype.kind == "i":
+            given = (*inputs[:place], x + 0.5, *inputs[place + 1 :])
+            names = str(x.dtype), "float64"
+            faults.append(_refusal("fractions instead of whole numbers", names, partial(upload_and_work, given)))
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         for place, x in enumerate(right):

@@ -12,6 +12,8 @@ import numpy as np
 
 
 def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.2 and 1.7 would become one key
+        raise ValueError(f"group_mean takes int64 keys, not {np.asarray(keys).dtype}")
     # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
     keys, values = np.asarray(keys, np.int64, order="C"), np.asarray(values, np.float64, order="C")
     return cp.asarray(keys, blocking=True), cp.asarray(values, blocking=True)

@@ -15,6 +15,8 @@ import numpy as np
 
 
 def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.2 and 1.7 would become one key
+        raise ValueError(f"group_mean takes int64 keys, not {np.asarray(keys).dtype}")
     return np.asarray(keys, np.int64, order="C"), np.asarray(values, np.float64, order="C")
 
 

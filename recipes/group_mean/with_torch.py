@@ -12,6 +12,8 @@ import torch
 
 
 def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.2 and 1.7 would become one key
+        raise ValueError(f"group_mean takes int64 keys, not {np.asarray(keys).dtype}")
     # torch.tensor copies. Flat, then in shape: it refuses the negative stride of a reversed axis of one element.
     host = np.asarray(keys, np.int64, order="C"), np.asarray(values, np.float64, order="C")
     return tuple(torch.tensor(x.ravel(), device="cuda").reshape(x.shape) for x in host)

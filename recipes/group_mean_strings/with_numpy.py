@@ -14,6 +14,8 @@ import numpy as np
 
 
 def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.2 and 1.7 would become one key
+        raise ValueError(f"group_mean_strings takes int64 keys, not {np.asarray(keys).dtype}")
     keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64, order="C")
     strings = keys.astype("S20", order="C")
     return np.strings.zfill(strings, 20) if keys.size else strings, values  # zfill looks for the longest

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 
 
 def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.7 would become 1
+        raise ValueError(f"read_parquet takes int64 keys, not {np.asarray(keys).dtype}")
     keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64)
     if keys.ndim != 1 or keys.shape != values.shape:
         raise ValueError(f"read_parquet takes two flat arrays of one length, not {keys.shape} and {values.shape}")
