@@ -21,9 +21,11 @@ BIN := $(VENV)/bin
 # Six files at a time, which keep two cores busy: most tests start processes that import a framework, on one core, and
 # some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much of
 # its memory is free and who uses it. OpenBLAS and OpenMP have one thread in each process: of more, with arrays as small
-# as those of the tests, each waits longer for the others than it computes. Python may keep what it has compiled, whatever
-# the caller's variables say: thousands of processes import the same modules, and compiling them takes two minutes in all.
-PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+# as those of the tests, each waits longer for the others than it computes. Where a recipe asks for more of OpenMP's, as
+# Numba does, they sleep between calls: turning round and round, as they usually wait, they would keep the cores from the
+# other tests. Python may keep what it has compiled, whatever the caller's variables say: thousands of processes import
+# the same modules, and compiling them takes two minutes in all.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive \
 	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,6)
 
 .PHONY: help extra compare bench check list doctor docs readme locks test test-slow test-all lint clean
