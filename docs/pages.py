@@ -344,10 +344,15 @@ def unbroken(text):
 
 def costs_of(workload: str) -> list[str]:
     """The charts below the recipes."""
-    results = stored.of(stored.GPU_MACHINE, workload)
     name = f"generated/{workload}.html"
-    put(name, charts_html([charts.by_size(results), charts.costs(results)], "../"))
+    found = [drawn(chart, stored.GPU_MACHINE, workload) for chart in (charts.by_size, charts.costs)]
+    put(name, charts_html(found, "../"))
     return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
+
+
+@cache  # those of GPU_MACHINE are on two pages
+def drawn(chart, machine, workload):
+    return chart(stored.of(machine, workload))
 
 
 # ---- The ways from host to host.
@@ -485,11 +490,11 @@ def machine_page(machine: str) -> str:
 def measured_page(machine: str, workload: str) -> str:
     """What was measured of one workload on one machine."""
     mine = stored.of(machine, workload)
-    drawn = [
-        charts.by_size(mine),
+    panels = [
+        drawn(charts.by_size, machine, workload),
         charts.by_size(mine, Metric.TRANSFER),
         charts.by_size(mine, Metric.PINNED),
-        charts.costs(mine),
+        drawn(charts.costs, machine, workload),
         charts.cold_start(mine),
     ]
     lines = [f"# {workload} on {markdown(machine)}", ""]
@@ -505,8 +510,8 @@ def measured_page(machine: str, workload: str) -> str:
             lines += [f"## {metric.capitalize()}", "", *fragment(f"{name}-{anchor(metric)}", "", its, [], root)]
     notes = dict.fromkeys(note for table in found for note in table.notes if note.text not in tables.legend())
     lines += ["## How it was measured", "", *fragment(f"{name}-notes", html_page.below(notes), [], [], root)]
-    if any(drawn):
-        lines += ["## Charts", "", *fragment(f"{name}-charts", "", [], drawn, root)]
+    if any(panels):
+        lines += ["## Charts", "", *fragment(f"{name}-charts", "", [], panels, root)]
     return "\n".join(lines)
 
 
