@@ -13,6 +13,7 @@ from gpu_cookbook.short.names import (
     bound_by,
     calls_to,
     defined_by,
+    dumped,
     gives_back,
     has_star,
     imported_by,
@@ -74,7 +75,7 @@ class Program:
 
     def until_nothing_changes(self) -> Iterator[None]:
         before = ""
-        while before != (before := ast.dump(ast.Module([*self.top, *self.main], []))):
+        while before != (before := dumped(ast.Module([*self.top, *self.main], []))):
             yield
 
     def leaving_out(self) -> LeaveOut:

@@ -7,7 +7,7 @@ import re
 import textwrap
 import tokenize
 
-from gpu_cookbook.short.names import names_in, walk
+from gpu_cookbook.short.names import dumped, names_in, walk
 
 WIDTH = 120
 
@@ -25,7 +25,7 @@ class Source:
         }
         for node in walk(self.tree):
             if isinstance(node, ast.stmt | ast.JoinedStr):
-                text = ast.dump(node)
+                text = dumped(node)
                 vars(node).update(before=text, form=_form(text))
 
     def gap(self, previous: ast.stmt | None, node: ast.stmt) -> list[str]:
@@ -49,7 +49,7 @@ class Source:
 
     def lines_of(self, node: ast.stmt, indent: int) -> list[str]:
         """A statement that is as it was, with its comments; or else one that is written anew."""
-        text = ast.dump(node)
+        text = dumped(node)
         if getattr(node, "before", "") == text:
             shift = indent - node.col_offset
             lines = self.lines[self.first_line(node) - 1 : node.end_lineno]
@@ -71,9 +71,9 @@ class Source:
         return [each for line in lines for each in _wrapped(line)]
 
 
-def _form(dumped: str) -> str:
+def _form(text: str) -> str:
     """All of it but its names."""
-    return re.sub(r"Name\(id='\w+'", "Name(", dumped)
+    return re.sub(r"Name\('\w+'", "Name(", text)
 
 
 class _AsWritten(ast.NodeTransformer):
@@ -87,7 +87,7 @@ class _AsWritten(ast.NodeTransformer):
         return ast.Name(source, ast.Load()) if source and "\n" not in source else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        source = ast.get_source_segment(self.text, node) if getattr(node, "before", "") == ast.dump(node) else None
+        source = ast.get_source_segment(self.text, node) if getattr(node, "before", "") == dumped(node) else None
         return ast.Name(source, ast.Load()) if source and "\n" not in source else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

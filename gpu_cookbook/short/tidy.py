@@ -4,14 +4,14 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_cookbook.short.names import assignment, calls_to, names_in, replaced, walk
+from gpu_cookbook.short.names import assignment, calls_to, dumped, names_in, replaced, walk
 
 
 def tidied(nodes: list[ast.stmt], read: set[str], own: set[str] | None = None) -> list[ast.stmt]:
     """Statements without names that nothing reads, and without second names of one thing. ``own``: names that the
     example itself gives, if these are its statements."""
     before = ""
-    while before != (before := ast.dump(ast.Module(nodes, []))):
+    while before != (before := dumped(ast.Module(nodes, []))):
         nodes = _Unread(set(names_in(nodes)), read).statements(nodes)
         reads, writes = Counter(names_in(nodes)), Counter(names_in(nodes, ast.Store))
         for i, node in enumerate(nodes[:-1]):
