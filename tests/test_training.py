@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from conftest import recipes
 from test_recipes import module_of
 
@@ -18,6 +17,8 @@ SIZE = (8, 2)
 
 @pytest.mark.parametrize("size", [SIZE, (80, 40)])
 def test_the_reference_is_what_pytorch_computes_in_float64(size):
+    import torch  # here: every process of pytest imports this file
+
     images, targets, weights = map(torch.tensor, WORKLOAD.inputs(size))
     parts = weights.double().split([math.prod(shape) for shape in WORKLOAD.SHAPES])
     parameters = [x.reshape(shape).requires_grad_() for x, shape in zip(parts, WORKLOAD.SHAPES, strict=True)]
