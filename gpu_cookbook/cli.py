@@ -419,7 +419,8 @@ def compare(
 ) -> None:
     """Check every recipe that runs here, then measure them side by side.
 
-    NumPy is measured too, because the speedups are relative to it. Where it takes minutes, name it, or it is left out.
+    NumPy is measured too, because the speedups are relative to it; if it is not among what you name, not where it takes
+    minutes.
     Each recipe runs in its own process, so one that crashes or hangs loses only its own results. After Ctrl-C, what was
     measured is kept and shown. Exits with 1 if a result failed or was refused, or if nothing could be measured.
     """
@@ -470,7 +471,9 @@ def compare(
             f"{each.workload} ({catalogue.workload_module(each.workload).label(size)})"
             for each, size in comparison.left_out
         )
-        print(f"Left out, as NumPy takes minutes for it: {'; '.join(works)}. Add -t numpy for it.", file=sys.stderr)
+        print(
+            f"Without NumPy, which takes minutes: {'; '.join(works)}. -t numpy measures it there, too.", file=sys.stderr
+        )
     if outcome.stopped:
         fail(f"Stopped: {outcome.stopped}")
     if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):

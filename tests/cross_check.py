@@ -30,6 +30,7 @@ from gpu_cookbook.run.device import Cuda
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.store.asv_files import Store, select
+from gpu_cookbook.store.commits import StoreError
 
 Case = tuple[str, str, int | tuple[int, ...]]  # workload, technique, size
 CASES: tuple[Case, ...] = (
@@ -169,8 +170,10 @@ def main() -> None:
         parser.error("--drawn and --machine belong together: so many results of that machine")
     cases: dict[Case, dict[str, float]] = {case: {} for case in CASES}
     if options.drawn:
-        results, _ = Store().load()
-        results, _ = select(results, machines=[options.machine])
+        try:
+            results, _ = select(Store().load()[0], machines=[options.machine])
+        except StoreError as error:
+            parser.error(str(error))
         seed = random.randrange(10**6) if options.seed is None else options.seed
         print(f"Drawn with --seed {seed} from the device times of {options.machine}.")
         cases = {

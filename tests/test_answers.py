@@ -29,8 +29,9 @@ def multiply():
 
 
 @pytest.mark.parametrize("name", [*WORKLOADS, "regression", "subset_mean", "training"])
-def test_the_next_process_gets_the_same_and_cannot_write_to_it(name):
+def test_the_next_process_gets_the_same_and_cannot_write_to_it(name, monkeypatch):
     folder, workload = answers.place(recipe_of(name)), catalogue.workload_module(name)
+    monkeypatch.setattr(answers, "LARGE", -1)
     for size in workload.EDGE_SIZES[-1], workload.SIZES[0]:
         made = measure.expected_for(workload, size, 1, folder)
         kept = answers.kept(folder, workload, size, 1)
@@ -45,6 +46,7 @@ def test_the_next_process_gets_the_same_and_cannot_write_to_it(name):
 
 
 def test_each_is_made_once(multiply, monkeypatch):
+    monkeypatch.setattr(answers, "LARGE", 0)
     folder, workload = multiply
     made = []
     counted = SimpleNamespace(**vars(workload))
@@ -55,13 +57,22 @@ def test_each_is_made_once(multiply, monkeypatch):
     assert made == [5, 6, 5]
 
 
+def test_small_arrays_are_made_anew(multiply, monkeypatch):
+    folder, workload = multiply
+    monkeypatch.setattr(answers, "LARGE", 4 * 40_000)
+    for size in (40_000, 40_001):
+        measure.expected_for(workload, size, 9, folder)
+    assert answers.kept(folder, workload, 40_001, 9) and not answers.kept(folder, workload, 40_000, 9)
+
+
 def test_a_mean_of_samples_is_not_kept():
     folder, workload = answers.place(recipe_of("random_subset_mean")), catalogue.workload_module("random_subset_mean")
     measure.expected_for(workload, 4_000, 1, folder)
     assert not list(Path(folder).iterdir())
 
 
-def test_other_workloads_and_other_digits_have_theirs(multiply):
+def test_other_workloads_and_other_digits_have_theirs(multiply, monkeypatch):
+    monkeypatch.setattr(answers, "LARGE", 0)
     folder, workload = multiply
     measure.expected_for(workload, 40_000, 1, folder)
     matmul = recipe_of("matmul")
@@ -71,6 +82,7 @@ def test_other_workloads_and_other_digits_have_theirs(multiply):
 
 @pytest.mark.parametrize("short", ["memory", "room", "gone"])
 def test_if_memory_is_short_nothing_is_kept_and_nothing_fails(multiply, monkeypatch, short):
+    monkeypatch.setattr(answers, "LARGE", 0)
     folder, workload = multiply
     if short == "memory":
         monkeypatch.setattr(machine, "host_memory_free", lambda: 4 * workload.footprint(1_000_000) + 1_000)
@@ -83,19 +95,31 @@ def test_if_memory_is_short_nothing_is_kept_and_nothing_fails(multiply, monkeypa
     assert not answers.kept(folder, workload, 40_000, 7)
 
 
-def test_a_comparison_shares_them(monkeypatch):
-    places = []
-    monkeypatch.setattr(
-        answers, "place", lambda recipe, place=answers.place: places.append(place(recipe)) or places[-1]
-    )
+def test_a_comparison_shares_them_and_leaves_none(monkeypatch):
+    places, there, size = [], [], answers.LARGE // 4 + 1
     monkeypatch.setattr(compare, "check", lambda recipes, finished: compare.Outcome())
+    run = compare.runner.run
+    monkeypatch.setattr(
+        compare.runner,
+        "run",
+        lambda *given, answers, **more: places.append(answers) or run(*given, answers=answers, **more),
+    )
+
+    def finished():
+        there.append({path.name for path in Path(places[-1]).iterdir()} if places[-1] else set())
+
     recipes = catalogue.choose(["increment"], ["numpy", "torch_cpu"])
-    comparison = compare.Comparison(recipes, {"increment": [40_000]})
-    outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
-    assert [each.status for each in outcome.results] == ["ok"] * len(recipes) and len(places) == len(recipes)
-    assert {path.name for path in Path(places[0]).iterdir()} == {f"40000 {seed}" for seed in range(measure.SETS + 1)}
-    compare.Comparison(recipes[:1], {"increment": [40_000]}).measure(lambda *_: None, lambda: None, save=None)
-    assert len(places) == len(recipes)
+    for few in recipes, recipes[:1]:
+        outcome = compare.Comparison(few, {"increment": [size]}).measure(lambda *_: None, finished, save=None)
+        assert {each.status for each in outcome.results} == {"ok"}
+    made = {f"{size} {seed}" for seed in range(measure.SETS + 1)}
+    assert there == [made, made, set()] and places[0] == places[1] and places[2] is None
+    assert not list(family.in_memory().iterdir())
+
+
+def test_a_folder_of_somebody_else_is_not_used():
+    assert family.in_memory().exists()
+    assert family.in_memory.__wrapped__() is None
 
 
 @pytest.mark.parametrize("end", [None, signal.SIGKILL])

@@ -420,7 +420,7 @@ def test_the_first_digits_of_two_commits_name_neither():
     each = drawing.result("numpy")
     results = [replace(each, origin=replace(drawing.ORIGIN, commit=commit)) for commit in ("12ab" * 10, "12cd" * 10)]
     assert len(store.select(results, commits=["12ab"])[0]) == 1
-    with pytest.raises(store.StoreError, match=r"^'12' may be any of these commits: 12ab12ab, 12cd12cd\.$"):
+    with pytest.raises(store.StoreError, match=r"^'12' may be any of these commits: 12ab12ab12ab, 12cd12cd12cd\.$"):
         store.select(results, commits=["12"])
 
 

@@ -151,14 +151,14 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     yield " ".join([best] * (True in alone) + [tie] * (False in alone))
     named = [*every, *filter(None, [_tuned_elsewhere(found)])]
     yield from fewer_samples((found.question.workload, each.technique) for each in named)
-    bounds = [each for each in every if each.at_most]
-    if bounds:
-        less, more = (workload.label(one.size) for one in bounds[0].basis)
-        below = size < bounds[0].basis[0].size
-        yield (
-            f"The time of {_names([each.technique for each in bounds])} is the most that it takes: as if"
-            f" {'all' if below else 'nothing'} of what {less if below else more} take were a fixed cost."
-        )
+    bounds: dict[str, list[str]] = {}  # {what is taken for granted: techniques}
+    for each in every:
+        if each.at_most:
+            less, more = each.basis
+            part, known_at = ("all", less) if size < less.size else ("nothing", more)
+            bounds.setdefault(f"{part} of what {workload.label(known_at.size)} take", []).append(each.technique)
+    for part, names in bounds.items():
+        yield f"The time of {_names(names)} is the most that it takes: as if {part} were a fixed cost."
     estimated = [each for each in every if not each.measured and not each.at_most]
     bases = {tuple(one.size for one in each.basis if isinstance(one.size, int)) for each in estimated}
     if bases:

@@ -11,7 +11,7 @@ from functools import cached_property
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Key, Result, Run, Size, Status
-from gpu_cookbook.run import answers, runner
+from gpu_cookbook.run import answers, family, runner
 
 Save = Callable[[Recipe, Result, Run], None]
 
@@ -143,9 +143,9 @@ class Comparison:
                 run = Run.now()
                 for recipe, sizes in self.left:
                     alone = sum(each.workload == recipe.workload for each, _ in self.left) == 1
-                    folder = None if alone else answers.place(recipe)
+                    folder = answers.place(recipe)  # without what is there of the workload before it
                     results = _failed(recipe, sizes, checks.results) or runner.run(
-                        recipe, "measure", sizes, started, spent=spent, answers=folder
+                        recipe, "measure", sizes, started, spent=spent, answers=None if alone else folder
                     )
                     for result in results:
                         outcome.measured += 1
@@ -159,6 +159,7 @@ class Comparison:
             outcome.stopped = error
         finally:
             runner.stop_all()
+            answers.clear(family.in_memory())
         outcome.results = [*self.found, *newest.values()]
         return outcome
 

@@ -79,11 +79,14 @@ def home() -> str:
     return folder
 
 
+@cache
 def in_memory() -> Path | None:
     """A folder like home(), on a file system in memory, if there is one to which we can write."""
+    if ("tmpfs", str(IN_MEMORY)) not in {(each.fstype, each.mountpoint) for each in psutil.disk_partitions(all=True)}:
+        return None
     folder = IN_MEMORY / Path(home()).name
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)  # not if it exists: other users know the name, as home() has it, too
         return folder
     return None
 

@@ -278,9 +278,10 @@ def select(
         for word in wanted:
             if not any(_fits(each, key, word) for each in results):
                 raise StoreError(f"There are no results for {key} '{word}'. {_instead(results, key, word)}")
-            commits_meant = {each.stored.commit[:8] for each in results if key == "commit" and _fits(each, key, word)}
-            if len(commits_meant) > 1:
-                raise StoreError(f"'{word}' may be any of these commits: {', '.join(sorted(commits_meant))}.")
+            meant = {each.stored.commit for each in results if key == "commit" and _fits(each, key, word)}
+            if len(meant) > 1:
+                names = ", ".join(sorted(commit[:12] for commit in meant))
+                raise StoreError(f"'{word}' may be any of these commits: {names}.")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
