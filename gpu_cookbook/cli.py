@@ -420,9 +420,9 @@ def compare(
     """Check every recipe that runs here, then measure them side by side.
 
     NumPy is measured too, because the speedups are relative to it; if it is not among what you name, not where it takes
-    minutes.
-    Each recipe runs in its own process, so one that crashes or hangs loses only its own results. After Ctrl-C, what was
-    measured is kept and shown. Exits with 1 if a result failed or was refused, or if nothing could be measured.
+    minutes. Each recipe runs in its own process, so one that crashes or hangs loses only its own results. What was
+    measured is kept and shown after Ctrl-C. Exits with 1 if a result failed or was refused, or if nothing could be
+    measured.
     """
     if resume and repeat > 1:
         fail("--resume completes one run: repeat the others afterwards, with --repeat and without --resume.")
