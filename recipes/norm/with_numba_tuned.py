@@ -6,8 +6,8 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Each thread has four loads on their way, which keeps more of them in flight than one. Called, that is no faster than
 with_numba.py on an NVIDIA H200: what Numba does on the host takes about as long as reading 2**28 elements. prepared()
-does that once, and replays both kernels as one graph. The file is long because Numba has no sum over a block and no
-graphs: both are written out.
+does that once, and replays both launches as one graph. Numba has no sum over a block and no graphs: both are written
+out.
 """
 
 import math
@@ -21,22 +21,10 @@ BLOCKS = 4096  # at most: they fill any GPU
 THREADS = 256  # per block
 
 
-@cuda.jit(device=True)
-def sum_of_block(x):  # over its threads; only thread 0 gets it
-    sums = cuda.shared.array(THREADS, np.float32)
-    thread = cuda.threadIdx.x
-    sums[thread] = x
-    half = THREADS // 2
-    while half > 0:
-        cuda.syncthreads()
-        if thread < half:
-            sums[thread] += sums[thread + half]
-        half //= 2
-    return sums[0] if thread == 0 else np.float32(0)
-
-
 @cuda.jit
-def add_squares(x, partial):
+def norms_of_blocks(x, norms):
+    sums = cuda.shared.array(THREADS, np.float32)
+    thread, half = cuda.threadIdx.x, THREADS // 2
     i, step = cuda.grid(1), cuda.gridsize(1)  # 64-bit, as sizes are
     # Four sums: an addition need not wait for the one before it, nor a load. Plain zeros would make them float64.
     s = t = u = v = np.float32(0)
@@ -50,19 +38,14 @@ def add_squares(x, partial):
     while i < x.size:
         s += x[i] * x[i]
         i += step
-    total = sum_of_block((s + t) + (u + v))
-    if cuda.threadIdx.x == 0:
-        partial[cuda.blockIdx.x] = total  # no atomics: the same answer every time
-
-
-@cuda.jit
-def root(partial, norm):
-    total = np.float32(0)
-    for i in range(cuda.threadIdx.x, partial.size, THREADS):
-        total += partial[i]
-    total = sum_of_block(total)
-    if cuda.threadIdx.x == 0:
-        norm[0] = math.sqrt(total)
+    sums[thread] = (s + t) + (u + v)
+    while half > 0:
+        cuda.syncthreads()
+        if thread < half:
+            sums[thread] += sums[thread + half]
+        half //= 2
+    if thread == 0:
+        norms[cuda.blockIdx.x] = math.sqrt(sums[0])  # no atomics: the same answer every time
 
 
 def upload(*arrays):
@@ -77,19 +60,18 @@ def norm(x):
         raise ValueError("norm takes a C-contiguous array, as upload() makes it")
     if x.size == 0:  # a grid of no blocks is an error
         return cuda.to_device(np.zeros(1, np.float32))
-    partial, result = room(x), cuda.device_array(1, np.float32)
-    launch(x, partial, result)
+    norms, result = room(x), cuda.device_array(1, np.float32)
+    launch(x, norms, result)
     return result
 
 
-def room(x):  # for one sum per block
+def room(x):  # for the norm of each block
     return cuda.device_array(min(BLOCKS, -(-x.size // (4 * THREADS))), np.float32)
 
 
-def launch(x, partial, result, stream=0):
-    # ravel() takes longer than a launch
-    add_squares[partial.size, THREADS, stream](x if x.ndim == 1 else x.ravel(), partial)
-    root[1, THREADS, stream](partial, result)
+def launch(x, norms, result, stream=0):
+    norms_of_blocks[norms.size, THREADS, stream](x if x.ndim == 1 else x.ravel(), norms)
+    norms_of_blocks[1, THREADS, stream](norms, result)  # the norm of the norms is that of x
 
 
 def wait(norm):
@@ -105,9 +87,9 @@ def prepared(x):
     result = norm(x)  # refuses what it refuses, and compiles
     if x.size == 0:
         return lambda: result
-    partial, stream = room(x), cuda.stream()  # the default stream cannot be captured
+    norms, stream = room(x), cuda.stream()  # the default stream cannot be captured
     checked(cu.cuStreamBeginCapture(int(stream.handle), cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-    launch(x, partial, result, stream)  # recorded, not run
+    launch(x, norms, result, stream)  # recorded, not run
     captured = checked(cu.cuStreamEndCapture(int(stream.handle)))
     graph = checked(cu.cuGraphInstantiate(captured, 0))
     checked(cu.cuGraphDestroy(captured))
@@ -116,7 +98,7 @@ def prepared(x):
         checked(cu.cuGraphLaunch(graph, 0))
         return result
 
-    weakref.finalize(replay, lambda *arrays: cu.cuGraphExecDestroy(graph), x, partial).atexit = False  # keeps both
+    weakref.finalize(replay, lambda *arrays: cu.cuGraphExecDestroy(graph), x, norms).atexit = False  # keeps both
     return replay
 
 
