@@ -219,6 +219,7 @@ from distributed import Client
 from gpu_steps_on_gpu_workers import gpu_step
 
 with Client(sys.argv[1]) as client:
+    client.wait_for_workers(2, timeout=60)  # of each kind one: alone, the first to come would do all steps
     client.upload_file("gpu_steps_on_gpu_workers.py")
     x = da.arange(100, chunks=1)
     with dask.annotate(resources={"GPU": 1}):
