@@ -39,7 +39,11 @@ def main() -> None:
         print(json.dumps(learned(technique, tuple(size))))
         return
     workload = catalogue.workload_module("training")
-    here = [recipe for recipe in catalogue.choose(["training"], options.techniques) if not machine.obstacle(recipe)]
+    try:
+        chosen = catalogue.choose(["training"], options.techniques)
+    except catalogue.UnknownName as error:
+        parser.error(str(error))
+    here = [recipe for recipe in chosen if not machine.obstacle(recipe)]
     sizes = [size for size in workload.SIZES if options.images in (None, size[0])]
     if not sizes:
         parser.error(f"no size has {options.images:,} images")

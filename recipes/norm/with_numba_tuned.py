@@ -4,10 +4,9 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
-Each thread has four loads on their way, which keeps more of them in flight than one. Called, that is no faster than
-with_numba.py on an NVIDIA H200: what Numba does on the host takes about as long as reading 2**28 elements. prepared()
-does that once, and replays both launches as one graph. Numba has no sum over a block and no graphs: both are written
-out.
+Each thread has four loads on their way, which keeps more of them in flight than one. For small arrays, what Numba does
+on the host takes longer than the kernels: prepared() does that once, and replays both launches as one graph. The file
+is long because Numba has no sum over a block and no graphs: both are written out.
 """
 
 import math
