@@ -87,6 +87,7 @@ Key = tuple[str, str, Size, str]  # workload, technique, size and environment
 # Of a launch: what is timed, and with how many arguments. docs/launches.md says how.
 RESIDENT, ISSUED, PREPARED = "resident", "issued", "prepared"
 COUNTS = (1, 4, 16)
+REDUCED = (2**10, 2**20, 2**28)  # elements of float32 on each GPU, of an all-reduce: 4 KiB, 4 MiB and 1 GiB
 
 T = TypeVar("T")
 

@@ -45,6 +45,7 @@ MESSAGES: dict[str, Any] = {
     "imported": str,
     "behind": dict[str, tuple[int, int]],
     "launch": tuple[int, str, Timing | str],  # arguments, what was timed, and the time or why there is none
+    "all_reduce": tuple[int, Timing | str],  # elements, and the time or why there is none
     "missing": tuple[str, str],  # a library, and why it cannot be imported
     "begins": tuple[str, str, str],
     "pair": tuple[str, str],

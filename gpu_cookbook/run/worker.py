@@ -40,7 +40,7 @@ from typing import Any, TypeVar
 
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
-from gpu_cookbook.run import distribution, engines, launches, load, manners, measure, memory, together
+from gpu_cookbook.run import all_reduce, distribution, engines, launches, load, manners, measure, memory, together
 from gpu_cookbook.run.check import (
     Expected,
     check_call,
@@ -290,6 +290,13 @@ def launch(job: Mapping[str, Any], say: Say) -> None:
         say(launch=(count, what, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
 
 
+def reduce_all(job: Mapping[str, Any], say: Say) -> None:
+    """Times a script of docs/all-reduce on all GPUs that this process sees."""
+    module = Loader(catalogue.read(Path(job["path"]))).execute()
+    for count, outcome in all_reduce.outcomes(module, job["gpus"]):
+        say(all_reduce=(count, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
+
+
 def hand_over(job: Mapping[str, Any], say: Say) -> None:
     """Hands arrays from library to library, with the scripts of docs/together."""
     gc.disable()  # memory that is freed just then may make everything wait
@@ -343,6 +350,8 @@ def main() -> None:
                 check(job, say)
             elif job["action"] == "launch":
                 launch(job, say)
+            elif job["action"] == "all_reduce":
+                reduce_all(job, say)
             elif job["action"] == "together":
                 hand_over(job, say)
             else:

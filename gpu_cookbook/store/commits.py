@@ -25,7 +25,15 @@ HOSTED = re.compile(
 )
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 # Whose results are stale once it has changed.
-MEASURED = ("recipes", "kernels", "docs/transfers", "docs/launches", "docs/concepts", "docs/together")
+MEASURED = (
+    "recipes",
+    "kernels",
+    "docs/transfers",
+    "docs/launches",
+    "docs/concepts",
+    "docs/together",
+    "docs/all-reduce",
+)
 
 _known: dict[str, str] = {}  # the texts of blobs
 

@@ -17,6 +17,7 @@ from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.words import plain
 
 FILE, LAUNCHES, CONCEPTS, KIND = "transfers.jsonl", "launches.jsonl", "concepts.jsonl", "transfers"
+ALL_REDUCES = "all_reduce.jsonl"
 RECIPES = {  # the steps of a recipe: its workload and technique
     "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
     "recipe": ("multiply", "cupy_transfer_tuned"),
@@ -49,6 +50,8 @@ SCRIPTS = {  # of docs/transfers, of the steps whose names differ
 }
 
 LAUNCH = re.compile(r"(?P<way>(?P<script>\w+?)(_on_\w+)?)_[0-9]+_[a-z]+")  # of a launch: "numba_on_cupy_4_resident"
+# An all-reduce: its script, GPUs and elements on each: "all_reduce_cupy_kernel_4_1048576". Without elements: why not.
+ALL_REDUCE = re.compile(r"(?P<way>all_reduce_(?P<script>[a-z_]+)_(?P<gpus>[0-9]+))(_(?P<count>[0-9]+))?")
 CONCEPT = re.compile("(coalescing|divergence|occupancy|memories)_[a-z0-9_]+")  # a step: the file with its kernels
 # Of the scripts in docs/launches that launch a kernel in C: the file that it is in.
 KERNELS = {"cuda_core": "add_one.cu", "cupy": "add_one.cu", "pycuda": "add_one.cu", "pyopencl": "add_one.cl"}
@@ -157,8 +160,8 @@ def every(folder: Path, file: str = FILE) -> tuple[list[Kept], list[str]]:
 
 
 def by_way(runs: Sequence[Kept]) -> dict[str, Kept]:
-    """{way to launch: the newest run that has it, with the steps of that way alone}: what excludes each other is
-    installed in different environments, and each of them has lines of its own.
+    """{way to launch or to reduce: the newest run that has it, with the steps of that way alone}: what excludes each
+    other is installed in different environments, and each of them has lines of its own.
 
     ``runs``: those of one machine, the newest last. What was measured on another device than the newest is left out."""
     found: dict[str, Kept] = {}
@@ -166,8 +169,8 @@ def by_way(runs: Sequence[Kept]) -> dict[str, Kept]:
         if run.device == runs[-1].device:
             ways: dict[str, dict[str, Step]] = {}
             for step in run.steps.values():
-                launch = LAUNCH.fullmatch(step.name)
-                ways.setdefault(launch["way"] if launch else step.name, {})[step.name] = step
+                found_in = LAUNCH.fullmatch(step.name) or ALL_REDUCE.fullmatch(step.name)
+                ways.setdefault(found_in["way"] if found_in else step.name, {})[step.name] = step
             found |= {way: replace(run, steps=steps) for way, steps in ways.items()}
     return found
 
@@ -219,6 +222,9 @@ def sources(name: str) -> set[str]:
     if launch := LAUNCH.fullmatch(name):
         files = [f"with_{launch['script']}.py", *filter(None, [KERNELS.get(launch["script"])])]
         return {f"docs/launches/{file}" for file in files}
+    if reduced := ALL_REDUCE.fullmatch(name):
+        files = [f"with_{reduced['script']}.py", *["sum_part.cu"] * (reduced["script"] == "cupy_kernel")]
+        return {f"docs/all-reduce/{file}" for file in files}
     if concept := CONCEPT.fullmatch(name):
         return {f"docs/concepts/{concept[1]}.cu"}
     recipe = catalogue.find(*RECIPES[name]) if name in RECIPES else None

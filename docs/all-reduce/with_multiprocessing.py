@@ -1,0 +1,101 @@
+"""Sum the arrays of all GPUs onto each of them in multiprocessing: one process per GPU, and memory of the host that all
+of them share.
+
+Framework: multiprocessing
+Runs on: every NVIDIA GPU
+Install: pip install "cupy-cuda13x[ctk]"
+Follows: https://docs.python.org/3/library/multiprocessing.shared_memory.html
+"""
+
+import multiprocessing
+from contextlib import contextmanager, suppress
+from multiprocessing.shared_memory import SharedMemory
+
+import cupy as cp
+import numpy as np
+
+GPUS = cp.cuda.runtime.getDeviceCount()
+
+
+@contextmanager
+def engine():
+    """Yields a pipe to the process of each GPU, and where the memory will be that they share."""
+    spawn = multiprocessing.get_context("spawn")  # CUDA does not work in a process that was forked
+    ours, theirs = zip(*(spawn.Pipe() for _ in range(GPUS)), strict=True)
+    processes = [spawn.Process(target=work, args=(gpu, pipe), daemon=True) for gpu, pipe in enumerate(theirs)]
+    for process in processes:
+        process.start()
+    memories = {}
+    try:
+        yield ours, memories
+    finally:
+        for memory in memories.values():
+            memory.close()
+            memory.unlink()
+        for pipe in ours:
+            pipe.close()  # which ends the process
+        for process in processes:
+            process.join()
+
+
+def work(gpu, pipe):
+    cp.cuda.Device(gpu).use()
+    with suppress(EOFError):  # the other end is closed
+        while True:
+            match pipe.recv():
+                case "on_gpus", count:
+                    x = (cp.arange(count) % 1_000 + gpu).astype(cp.float32)
+                case "write", memory:
+                    rows(memory)[gpu] = x.get()
+                case "add", memory:
+                    for other in {*range(GPUS)} - {gpu}:
+                        x += cp.asarray(rows(memory)[other])
+                case "download":
+                    pipe.send(x.get())
+            cp.cuda.Device().synchronize()
+            pipe.send("done")
+
+
+def rows(memory):
+    """The shared memory as one row for each GPU."""
+    return np.ndarray((GPUS, memory.size // 4 // GPUS), np.float32, memory.buf)
+
+
+def on_gpus(state, count):
+    """On each GPU, so many float32: 0, 1, … 999, 0, … and the number of the GPU added. On the host, room for all."""
+    pipes, memories, *_ = state
+    if count not in memories:
+        memories[count] = SharedMemory(create=True, size=4 * GPUS * count)
+    ask(pipes, ("on_gpus", count))
+    return pipes, memories, count
+
+
+def all_reduce(state):
+    """Returns when each GPU has the sum: all write their arrays, then each reads those of the others."""
+    pipes, memories, count = state
+    ask(pipes, ("write", memories[count]))
+    ask(pipes, ("add", memories[count]))
+    return state
+
+
+def ask(pipes, what):
+    for pipe in pipes:
+        pipe.send(what)
+    for pipe in pipes:
+        pipe.recv()
+
+
+def download(state):
+    """The arrays of all GPUs, one after the other."""
+    pipes, *_ = state
+    for pipe in pipes:
+        pipe.send("download")
+        yield pipe.recv()
+        pipe.recv()
+
+
+if __name__ == "__main__":
+    with engine() as state:
+        for x in download(all_reduce(on_gpus(state, 1_000_000))):
+            assert x[1_001] == GPUS * 1 + sum(range(GPUS)), x
+    print(f"all_reduce, multiprocessing: 1,000,000 elements on {GPUS} GPUs, all right")

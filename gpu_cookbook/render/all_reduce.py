@@ -1,0 +1,77 @@
+"""What an all-reduce takes with several engines, as benchmarks/all_reduce.py measured it: a table."""
+
+from collections.abc import Mapping
+
+from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
+from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.results import NOISY, REDUCED
+from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.units import digits, memory, seconds
+
+COPIES = "copies"
+WAYS = {  # the scripts of docs/all-reduce, in the order of the table
+    COPIES: "copies from GPU to GPU",
+    "torch": "torch.distributed, NCCL",
+    "cupy": "CuPy, NCCL",
+    "jax": "JAX",
+    "ray": "Ray's actors, NCCL",
+    "cupy_kernel": "CuPy, a kernel of our own",
+    "ray_objects": "Ray's objects",
+    "multiprocessing": "multiprocessing, shared memory",
+    "dask": "Dask's futures",
+}
+
+
+def key(name: str, gpus: int, count: int | None = None) -> str:
+    """The name of a step; without elements, of what says why there is none."""
+    return f"all_reduce_{name}_{gpus}" + (f"_{count}" if count else "")
+
+
+def bandwidth(steps: Mapping[str, Step], name: str, gpus: int) -> float | None:
+    """Bytes per second that each GPU sends in the largest all-reduce, counted as NCCL's tests count its bus bandwidth:
+    the sum of arrays of S bytes on N GPUs needs 2 S (N - 1) / N, however it is done. A copy needs S."""
+    step = steps.get(key(name, gpus, REDUCED[-1]))
+    if step is None or not step.time:
+        return None
+    share = 1 if name == COPIES else 2 * (gpus - 1) / gpus
+    return 4 * REDUCED[-1] * share / step.time.median
+
+
+def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
+    """The times of each way, its bandwidth with the largest arrays, and that as a share of the copies'."""
+    rows, records = [], []
+    limit = bandwidth(steps, COPIES, gpus)
+    for name, label in WAYS.items():
+        mine = {count: step for count in REDUCED if (step := steps.get(key(name, gpus, count)))}
+        reasons = [f"{memory(4 * count)}: {step.reason}" for count, step in mine.items() if step.reason]
+        if whole := steps.get(key(name, gpus)):
+            reasons.insert(0, whole.reason)
+        if not mine and not reasons:
+            continue
+        rate = bandwidth(steps, name, gpus)
+        share = rate / limit if rate and limit else None
+        words = [_words(mine.get(count)) for count in REDUCED]
+        words += [f"{digits(rate / 1e9)} GB/s" if rate else UNKNOWN, digits(share) if share else UNKNOWN]
+        rows.append(tuple(map(Entry, (label, *words, "; ".join(reasons)))))
+        records += [
+            {"way": name, "gpus": gpus, "elements": count, "time_s": step.time.median}
+            for count, step in mine.items()
+            if step.time
+        ]
+    head = ["way", *(memory(4 * count) for count in REDUCED), "bandwidth", "of the copies'", "not measured"]
+    align = "lrrrrrl"
+    if not any(row[-1].text for row in rows):
+        head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
+    marks = {
+        STALE: "The script has changed since it was measured.",
+        NOISE: f"The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median.",
+    }
+    shown = {mark for mark in marks for row in rows for entry in row[1 : 1 + len(REDUCED)] if mark in entry.text}
+    notes = [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if mark in shown]
+    return Table(title, head, align, rows, notes, records)
+
+
+def _words(step: Step | None) -> str:
+    if step is None or not step.time:
+        return UNKNOWN
+    return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)

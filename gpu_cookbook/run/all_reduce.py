@@ -1,0 +1,57 @@
+"""Measures one script of docs/all-reduce in this process; docs/all-reduce.md defines what is measured."""
+
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpu_cookbook.results import REDUCED, Timing
+from gpu_cookbook.run import measure
+from gpu_cookbook.run.check import reason
+
+Outcome = tuple[int, Timing | str]  # how many elements, and the time or why there is none
+
+
+def numbers(count: int) -> np.ndarray:
+    """What a script puts on the first GPU; on each further one, everything is one more."""
+    return (np.arange(count) % 1_000).astype(np.float32)
+
+
+def check(arrays: Iterable[np.ndarray], count: int, gpus: int, copies: bool) -> None:
+    """Raises Wrong if not each GPU has the sum; with ``copies``, the array of the GPU before it. Both are whole numbers
+    that float32 has exactly."""
+    base, found = numbers(count), 0
+    for gpu, array in enumerate(arrays):
+        expected = base + (gpu - 1) % gpus if copies else base * gpus + sum(range(gpus))
+        if not np.array_equal(array, expected):
+            raise measure.Wrong(f"the array of GPU {gpu} is wrong")
+        found += 1
+    if found != gpus:
+        raise measure.Wrong(f"there are arrays on {found} GPUs, not {gpus}")
+
+
+def outcomes(module: ModuleType, gpus: int) -> Iterator[Outcome]:
+    """The time for each number of elements, or why it could not be taken. The arrays are made anew for each call, and
+    what the last call leaves in them is compared."""
+    copies = hasattr(module, "copy_all")
+    call: Callable[[Any], Any] = module.copy_all if copies else module.all_reduce
+    with module.engine() as engine:
+        for count in REDUCED:
+            try:
+                state = call(module.on_gpus(engine, count))  # which starts and compiles all that is needed
+
+                def timed() -> float:
+                    nonlocal state
+                    state = None
+                    arrays = module.on_gpus(engine, count)  # noqa: B023
+                    start = measure.clock()
+                    state = call(arrays)
+                    return measure.clock() - start
+
+                times = measure.sample(timed)
+                check(module.download(state), count, gpus, copies)
+                yield count, Timing.of(times)
+            except Exception as error:  # a framework may raise anything
+                yield count, str(error) if isinstance(error, measure.Wrong) else reason(error)
+            state = None
