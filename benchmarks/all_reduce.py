@@ -73,17 +73,22 @@ def main(
         except StoreError as error:
             fail(str(error))
     chosen = [name for name in shown.WAYS if not names or name in names]
-    steps: list[Step] = []
-    for count in sorted({2, len(gpus)}):
-        for name in chosen:
-            print(f"{name} on {count} GPUs", file=sys.stderr)
-            steps += measured(name, gpus[:count])
-        out = console()
-        found = {step.name: step for step in steps}
+    packages = {package for name in chosen for package in script_of(name).packages}
+    for count in sorted({2, len(gpus)}, reverse=True):
+        steps: list[Step] = []
+        stopped = None
+        try:
+            for name in chosen:
+                print(f"{name} on {count} GPUs", file=sys.stderr)
+                steps += measured(name, gpus[:count])
+        except KeyboardInterrupt as signal:  # what was measured is kept
+            stopped = signal
+        if save and steps:
+            journal.append(FILE, transfers.line(save, head, sorted(packages), REDUCED[-1], steps))
+        found, out = {step.name: step for step in steps}, console()
         out.print(text.terminal([shown.table(found, count, f"An all-reduce on {count} GPUs")], out.width))
-    if save:
-        packages = {package for name in chosen for package in script_of(name).packages}
-        journal.append(FILE, transfers.line(save, head, sorted(packages), REDUCED[-1], steps))
+        if stopped:
+            raise stopped
 
 
 if __name__ == "__main__":
