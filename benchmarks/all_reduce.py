@@ -41,7 +41,7 @@ def measured(name: str, gpus: list[int]) -> Iterator[Step]:
     if obstacle := machine.obstacle(script):
         yield Step(shown.key(name, count), reason=obstacle)
         return
-    job = {"action": "all_reduce", "path": str(script.path), "gpus": count}
+    job = {"action": "all_reduce", "path": str(script.path), "gpus": count, "counts": REDUCED}
     with runner.Process(job, gpus=gpus) as process:
         for message in process.messages(LIMIT, LIMIT):
             match message:

@@ -9,6 +9,7 @@ Follows: https://docs.python.org/3/library/multiprocessing.shared_memory.html
 
 import multiprocessing
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 from multiprocessing.shared_memory import SharedMemory
 
 import cupy as cp
@@ -25,6 +26,8 @@ def engine():
     processes = [spawn.Process(target=work, args=(gpu, pipe), daemon=True) for gpu, pipe in enumerate(theirs)]
     for process in processes:
         process.start()
+    for pipe in theirs:
+        pipe.close()  # so that ours ends when its process does
     memories = {}
     try:
         yield ours, memories
@@ -79,10 +82,14 @@ def all_reduce(state):
 
 
 def ask(pipes, what):
+    """Returns when all have done it. EOFError if a process has ended."""
     for pipe in pipes:
         pipe.send(what)
-    for pipe in pipes:
-        pipe.recv()
+    left = {*pipes}
+    while left:
+        for pipe in wait(left):
+            pipe.recv()
+            left.remove(pipe)
 
 
 def download(state):

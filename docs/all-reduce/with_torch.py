@@ -9,6 +9,7 @@ Follows: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed
 import os
 import tempfile
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 
 import torch
 import torch.distributed as dist
@@ -20,52 +21,63 @@ GPUS = torch.cuda.device_count()
 @contextmanager
 def engine():
     """Yields a pipe to the process of each GPU."""
-    ours, theirs = zip(*(mp.Pipe() for _ in range(GPUS)), strict=True)
+    spawn = mp.get_context("spawn")  # CUDA does not work in a process that was forked
+    ours, theirs = zip(*(spawn.Pipe() for _ in range(GPUS)), strict=True)
     with tempfile.TemporaryDirectory() as folder:
-        job = mp.spawn(work, (f"{folder}/ranks", theirs), GPUS, join=False, daemon=True)
+        file = f"{folder}/ranks"
+        processes = [spawn.Process(target=work, args=(*each, file), daemon=True) for each in enumerate(theirs)]
+        for process in processes:
+            process.start()
+        for pipe in theirs:
+            pipe.close()  # so that ours ends when its process does
         try:
             yield ours
         finally:
             for pipe in ours:
                 pipe.close()  # which ends the process
-            for process in job.processes:
+            for process in processes:
                 process.join()
 
 
-def work(gpu, file, pipes):
+def work(gpu, pipe, file):
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"  # NCCL's ranks find each other through a file and 127.0.0.1
     torch.cuda.set_device(gpu)
     dist.init_process_group("nccl", f"file://{file}", rank=gpu, world_size=GPUS, device_id=torch.device("cuda", gpu))
     with suppress(EOFError):  # the other end is closed
         while True:
-            match pipes[gpu].recv():
+            match pipe.recv():
                 case "on_gpus", count:
                     x = torch.arange(count, device="cuda").remainder_(1_000).float().add_(gpu)
                 case "all_reduce":
                     dist.all_reduce(x)
                 case "download":
-                    pipes[gpu].send(x.numpy(force=True))
+                    pipe.send(x.numpy(force=True))
             torch.cuda.synchronize()
-            pipes[gpu].send("done")
+            pipe.send("done")
     dist.destroy_process_group()
 
 
 def on_gpus(pipes, count):
     """On each GPU, so many float32: 0, 1, … 999, 0, … and the number of the GPU added."""
-    return ask(pipes, ("on_gpus", count))
+    ask(pipes, ("on_gpus", count))
+    return pipes
 
 
 def all_reduce(pipes):
     """Returns when each GPU has the sum."""
-    return ask(pipes, "all_reduce")
+    ask(pipes, "all_reduce")
+    return pipes
 
 
 def ask(pipes, what):
+    """Returns when all have done it. EOFError if a process has ended."""
     for pipe in pipes:
         pipe.send(what)
-    for pipe in pipes:
-        pipe.recv()
-    return pipes
+    left = {*pipes}
+    while left:
+        for pipe in wait(left):
+            pipe.recv()
+            left.remove(pipe)
 
 
 def download(pipes):

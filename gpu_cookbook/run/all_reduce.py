@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cookbook.results import REDUCED, Timing
+from gpu_cookbook.results import Timing
 from gpu_cookbook.run import measure
 from gpu_cookbook.run.check import reason
 
@@ -29,13 +29,13 @@ def check(arrays: Iterable[np.ndarray], count: int, gpus: int, copies: bool) -> 
         raise measure.Wrong(f"there are arrays on {found} GPUs, not {gpus}")
 
 
-def outcomes(module: ModuleType, gpus: int) -> Iterator[Outcome]:
+def outcomes(module: ModuleType, gpus: int, counts: Iterable[int]) -> Iterator[Outcome]:
     """The time for each number of elements, or why it could not be taken. The arrays are made anew for each call, and
     what the last call leaves in them is compared."""
     copies = hasattr(module, "copy_all")
     call: Callable[[Any], Any] = module.copy_all if copies else module.all_reduce
     with module.engine() as engine:
-        for count in REDUCED:
+        for count in counts:
             state: Any = None
             times: list[float] = []
             try:

@@ -2,12 +2,13 @@
 
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``, measure
 with ``answers``, too; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``;
-join with ``framework`` and ``address``; launch with ``path`` and ``zeros``; or together with ``paths`` of scripts,
+join with ``framework`` and ``address``; launch with ``path`` and ``zeros``; all_reduce with ``path``, ``gpus`` and
+``counts``; or together with ``paths`` of scripts,
 ``pairs`` of their names, and what is ``known``: a producer, a consumer and a way each.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
 {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
-join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} for each time; for together {"missing":
+join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} and for all_reduce {"all_reduce": […]} for each time; for together {"missing":
 [name, reason]} for each library that cannot be imported, {"begins": [names and way]} before and {"handover": {…}} after
 each way, and {"pair": [names]} after the last one of two; {"ending": reason} if something other than a result failed;
 {"done": true} at the end.
@@ -24,6 +25,7 @@ import contextlib
 import ctypes
 import fcntl
 import gc
+import importlib
 import inspect
 import json
 import os
@@ -291,9 +293,13 @@ def launch(job: Mapping[str, Any], say: Say) -> None:
 
 
 def reduce_all(job: Mapping[str, Any], say: Say) -> None:
-    """Times a script of docs/all-reduce on all GPUs that this process sees."""
-    module = Loader(catalogue.read(Path(job["path"]))).execute()
-    for count, outcome in all_reduce.outcomes(module, job["gpus"]):
+    """Times a script of docs/all-reduce on all GPUs that this process sees. The processes that the script starts import
+    it, too, by its own name."""
+    path = Path(job["path"])
+    sys.path.insert(0, str(path.parent))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(path.parent), os.environ.get("PYTHONPATH"))))
+    module = importlib.import_module(path.stem)
+    for count, outcome in all_reduce.outcomes(module, job["gpus"], job["counts"]):
         say(all_reduce=(count, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
 
 
