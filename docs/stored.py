@@ -21,7 +21,7 @@ from gpu_cookbook.store import scaling as kept
 from gpu_cookbook.units import digits, seconds
 
 Run = TypeVar("Run", transfers.Kept, together.Kept)
-GPUS_MACHINE = "nvidia-h200-x4"
+GPUS_MACHINE = "nvidia-h100-x4"
 METRICS = {  # as a page names them
     "resident": Metric.RESIDENT,
     "prepared": Metric.PREPARED,
