@@ -23,6 +23,7 @@ from rich.console import Console
 from gpu_cookbook import catalogue, choosing, repeats, short, show
 from gpu_cookbook.render import (
     advice,
+    all_reduce,
     beside,
     charts,
     concepts,
@@ -119,6 +120,7 @@ def write():
     put("generated/choices.html", shown)
     write_transfers()
     write_launches()
+    write_all_reduce()
     write_concepts()
     write_together()
     put("generated/story-chart.html", charts_html([scaling_charts.story(rows)], ""))
@@ -385,6 +387,13 @@ def write_launches():
     drawn = {name: chart for name, ways in stored.launched().items() if (chart := launches.launches(ways))}
     first = sorted(drawn, key=lambda name: -len({each["framework"] for each in drawn[name].table.records}))
     put("generated/launches.md", by_machine({name: charts_html([drawn[name]], "") for name in first}, "launches.py"))
+
+
+def write_all_reduce():
+    """What docs/all-reduce.md includes: for each machine, a chart and a table for each number of GPUs."""
+    drawn = {name: all_reduce.all_reduces(ways) for name, ways in stored.reduced().items()}
+    parts = {name: charts_html(charts, "") for name, charts in drawn.items() if charts}
+    put("generated/all-reduce.md", by_machine(parts, "all_reduce.py"))
 
 
 def write_concepts():

@@ -237,6 +237,14 @@ def launched() -> dict[str, dict[str, transfers.Kept]]:
 
 
 @cache
+def reduced() -> dict[str, dict[str, transfers.Kept]]:
+    """{machine: {way to reduce: its newest run of benchmarks/all_reduce.py}}."""
+    found, complaints = transfers.every(store().folder, transfers.ALL_REDUCES)
+    complain(complaints)
+    return {name: transfers.by_way(runs) for name, runs in _by_machine(found).items()}
+
+
+@cache
 def conceptual() -> dict[str, transfers.Kept]:
     """{machine: its newest run of benchmarks/concepts.py}."""
     found, complaints = transfers.every(store().folder, transfers.CONCEPTS)

@@ -1,12 +1,19 @@
-"""What an all-reduce takes with several engines, as benchmarks/all_reduce.py measured it: a table."""
+"""What an all-reduce takes with several engines, as benchmarks/all_reduce.py measured it: a chart and a table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
+from gpu_cookbook.render.svg import COLOURS, INK
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY, REDUCED
-from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.store.transfers import ALL_REDUCE, Kept, Step
 from gpu_cookbook.units import digits, memory, seconds
+
+if TYPE_CHECKING:  # listing recipes must not import matplotlib
+    from matplotlib.figure import Figure
 
 COPIES = "copies"
 WAYS = {  # the scripts of docs/all-reduce, in the order of the table
@@ -75,3 +82,56 @@ def _words(step: Step | None) -> str:
     if step is None or not step.time:
         return UNKNOWN
     return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
+
+
+def all_reduces(ways: Mapping[str, Kept]) -> list[Chart]:
+    """A chart of the bandwidths, with the table, for each number of GPUs whose copies were measured, the largest first.
+    ``ways``: what transfers.by_way found of one machine."""
+    steps = {name: step for run in ways.values() for name, step in run.steps.items()}
+    numbers = {int(found["gpus"]) for name in ways if (found := ALL_REDUCE.fullmatch(name))}
+    return [_chart(ways, steps, gpus) for gpus in sorted(numbers, reverse=True) if bandwidth(steps, COPIES, gpus)]
+
+
+def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Chart:
+    rates = {name: rate for name in WAYS if (rate := bandwidth(steps, name, gpus))}
+    names = sorted(rates, key=lambda name: -rates[name])
+    limit = rates[COPIES]
+    left = min(rates.values()) / 2
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        for place, name in enumerate(names):
+            axes.barh(place, rates[name] - left, 0.72, left=left, linewidth=0, color=COLOURS[int(name == COPIES)])
+            axes.annotate(_words_of(name), (rates[name], place), (4, 0), textcoords="offset points", va="center")
+        axes.set_xscale("log")
+        axes.set_xlim(left, 40 * limit)  # room for the words
+        axes.axvline(limit, color=INK, linestyle=":", linewidth=1, zorder=0)
+        axes.set_yticks(range(len(names)), [WAYS[name] for name in names])
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xticks([])
+        axes.minorticks_off()
+        axes.grid(False)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["bottom"].set_visible(False)
+
+    def _words_of(name: str) -> str:
+        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies'" * (
+            name != COPIES
+        )
+
+    device = next(iter(ways.values())).device
+    title = f"An all-reduce of {memory(4 * REDUCED[-1])} on each of {gpus} GPUs: {device}"
+    shown = table(steps, gpus, title)
+    shown = replace(shown, notes=[*shown.notes, *_origins(ways, gpus)])
+    text = "Bandwidth of each way: " + "; ".join(f"{WAYS[name]} {_words_of(name)}" for name in names)
+    return chart(draw, 15.5 * len(names) + 14, text, shown)
+
+
+def _origins(ways: Mapping[str, Kept], gpus: int) -> list[Entry]:
+    """Where and with what each way was measured, one line for each run."""
+    found: dict[str, list[str]] = {}
+    for name, label in WAYS.items():
+        if run := ways.get(key(name, gpus)):
+            words = "; ".join([str(run.origin), f"driver {run.driver}", run.processor, run.versions])
+            found.setdefault(words, []).append(label)
+    return [Entry(f"{', '.join(labels)}: {words}", "note") for words, labels in found.items()]

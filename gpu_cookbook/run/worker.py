@@ -3,15 +3,15 @@
 A job is a JSON object on standard input: ``action`` check or measure with ``path``, ``sizes`` and ``probe``, measure
 with ``answers``, too; scale with ``path``, ``problems`` (rows, columns and chunk of each), ``workers`` and ``address``;
 join with ``framework`` and ``address``; launch with ``path`` and ``zeros``; all_reduce with ``path``, ``gpus`` and
-``counts``; or together with ``paths`` of scripts,
-``pairs`` of their names, and what is ``known``: a producer, a consumer and a way each.
+``counts``; or together with ``paths`` of scripts, ``pairs`` of their names, and what is ``known``: a producer, a
+consumer and a way each.
 
 Each line is one of these: {"device": name}; {"start": size} before a result and {"result": {…}} after it; for check
 {"manners": fault} if there is one; for scale {"engine": {…}}, {"answer": {…}} for each problem and {"cost": {…}}; for
-join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} and for all_reduce {"all_reduce": […]} for each time; for together {"missing":
-[name, reason]} for each library that cannot be imported, {"begins": [names and way]} before and {"handover": {…}} after
-each way, and {"pair": [names]} after the last one of two; {"ending": reason} if something other than a result failed;
-{"done": true} at the end.
+join {"imported": framework} and {"behind": {…}}; for launch {"launch": […]} and for all_reduce {"all_reduce": […]} for
+each time; for together {"missing": [name, reason]} for each library that cannot be imported, {"begins": [names and
+way]} before and {"handover": {…}} after each way, and {"pair": [names]} after the last one of two; {"ending": reason}
+if something other than a result failed; {"done": true} at the end.
 """
 
 import time

@@ -117,8 +117,9 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
         again = {row.run for row in run.rows}
-        # An empty round belongs to its run: one that ended badly may have stored such a row, and a later one none.
-        rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.run not in again}
+        # A run that ended badly may have stored a row of the empty round that says so, and a later one none. One that
+        # was stopped early has none, either, which says nothing.
+        rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.ok or row.run not in again}
         rows |= {(*row.run, row.mode, row.size, row.chunk): row for row in run.rows}
     return completed(judged(rows.values())), complaints
 

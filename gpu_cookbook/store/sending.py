@@ -28,7 +28,7 @@ LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
 SHARED = {  # with lines of all machines
     **{scaling.FILE: scaling.KIND, LIMITS: "limits"},
-    **dict.fromkeys((transfers.FILE, transfers.LAUNCHES, transfers.CONCEPTS), transfers.KIND),
+    **dict.fromkeys(transfers.FILES, transfers.KIND),
     together.FILE: together.KIND,
 }
 LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
@@ -40,6 +40,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
     transfers.CONCEPTS: "how fast the memories of the GPU are, and what slow kernels cost",
+    transfers.ALL_REDUCES: "what an all-reduce on several GPUs takes",
     together.FILE: "how arrays get from one library to another",
     sent.FILE: "who sends it, the installed versions, what doctor found",
 }

@@ -1,6 +1,6 @@
-"""Lines of ``python benchmarks/transfers.py --save``, and of launches.py and concepts.py: one line of transfers.jsonl,
-launches.jsonl or concepts.jsonl in benchmarks/results per run. Those that came in from others are in a file of the
-same name in their machine's folder."""
+"""Lines of ``python benchmarks/transfers.py --save``, and of launches.py, concepts.py and all_reduce.py: one line of a
+file of the same name in benchmarks/results per run; of all_reduce.py, one per number of GPUs. Those that came in from
+others are in a file of that name in their machine's folder."""
 
 import re
 import time
@@ -16,8 +16,9 @@ from gpu_cookbook.store.asv_files import MACHINE, refuse_another_machine
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.words import plain
 
-FILE, LAUNCHES, CONCEPTS, KIND = "transfers.jsonl", "launches.jsonl", "concepts.jsonl", "transfers"
-ALL_REDUCES = "all_reduce.jsonl"
+FILE, KIND = "transfers.jsonl", "transfers"
+LAUNCHES, CONCEPTS, ALL_REDUCES = "launches.jsonl", "concepts.jsonl", "all_reduce.jsonl"
+FILES = (FILE, LAUNCHES, CONCEPTS, ALL_REDUCES)  # whose lines are of this kind
 RECIPES = {  # the steps of a recipe: its workload and technique
     "recipe_page_locked": ("multiply", "cupy_transfer_tuned"),
     "recipe": ("multiply", "cupy_transfer_tuned"),

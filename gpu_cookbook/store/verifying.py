@@ -605,7 +605,7 @@ def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
 
 
 def _transfers(store: Store, folder: Path, base: str) -> Iterator[Finding]:
-    for file in (transfers.FILE, transfers.LAUNCHES, transfers.CONCEPTS):
+    for file in transfers.FILES:
         kept, complaints = transfers.kept_in(folder / file, store.root, folder.name)
         for complaint in complaints:
             yield _complaint(folder, complaint)
