@@ -268,7 +268,9 @@ class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
     def figure(self, name):
-        run = stored.scaled_runs()[-1]
+        # Of a run on fewer cores, the processor is said to have so many.
+        newest_first = reversed(stored.scaled_runs())
+        run = max(newest_first, key=lambda run: int(run.processor.rpartition(", ")[2].split()[0]))
         gpus = ", ".join(f"{run.gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(run.gpus))
         text = f"{gpus}, {run.processor}, driver {run.driver}, {run.origin.date}"
         return [self.link(text, "scaling", found=run.rows[:1])]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
-from gpu_cookbook.render.svg import COLOURS, INK
+from gpu_cookbook.render.svg import COLOURS
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import NOISY, REDUCED
 from gpu_cookbook.store.transfers import ALL_REDUCE, Kept, Step
@@ -65,7 +65,7 @@ def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
             for count, step in mine.items()
             if step.time
         ]
-    head = ["way", *(memory(4 * count) for count in REDUCED), "bandwidth", "of the copies'", "not measured"]
+    head = ["way", *(memory(4 * count) for count in REDUCED), "bandwidth", "of the copies", "not measured"]
     align = "lrrrrrl"
     if not any(row[-1].text for row in rows):
         head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
@@ -96,26 +96,21 @@ def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Ch
     rates = {name: rate for name in WAYS if (rate := bandwidth(steps, name, gpus))}
     names = sorted(rates, key=lambda name: -rates[name])
     limit = rates[COPIES]
-    left = min(rates.values()) / 2
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         for place, name in enumerate(names):
-            axes.barh(place, rates[name] - left, 0.72, left=left, linewidth=0, color=COLOURS[int(name == COPIES)])
+            axes.barh(place, rates[name], 0.72, linewidth=0, color=COLOURS[int(name == COPIES)])
             axes.annotate(_words_of(name), (rates[name], place), (4, 0), textcoords="offset points", va="center")
-        axes.set_xscale("log")
-        axes.set_xlim(left, 40 * limit)  # room for the words
-        axes.axvline(limit, color=INK, linestyle=":", linewidth=1, zorder=0)
         axes.set_yticks(range(len(names)), [WAYS[name] for name in names])
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xticks([])
-        axes.minorticks_off()
         axes.grid(False)
         axes.tick_params(axis="y", length=0)
         axes.spines["bottom"].set_visible(False)
 
     def _words_of(name: str) -> str:
-        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies'" * (
+        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies" * (
             name != COPIES
         )
 
