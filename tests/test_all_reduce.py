@@ -311,7 +311,7 @@ def test_a_step_is_stale_once_its_script_has_changed(clone):
     for name in shown.WAYS:
         assert all((ROOT / path).exists() for path in transfers.sources(shown.key(name, 4, REDUCED[0])))
     path = clone / "docs" / "all-reduce" / "with_jax.py"
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text("first = 1\n")
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "--message=A script")
