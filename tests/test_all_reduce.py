@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "all-reduce"
 SCRIPTS = sorted(path.stem.removeprefix("with_") for path in FOLDER.glob("with_*.py"))
 SEVERAL = Path(__file__).with_name("several_gpus")
-HERE = {  # the scripts that can run here. PyTorch's needs NCCL; Ray's actors wait for GPUs.
+HERE = {  # the scripts that can run as they are. PyTorch's needs NCCL; Ray's actors wait for GPUs.
     **dict.fromkeys(("copies", "cupy", "cupy_kernel", "dask", "multiprocessing"), {}),
     "jax": {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=3"},
 }
@@ -118,6 +118,26 @@ def changed(name, right, wrong, tmp_path):
     assert text.count(right) == 1
     path.write_text(text.replace(right, wrong), encoding="utf-8")
     return path
+
+
+def test_the_processes_of_pytorch_give_every_one_the_sum(tmp_path, monkeypatch):
+    """On the CPU, where Gloo stands for NCCL."""
+    pytest.importorskip("torch")
+    text = (FOLDER / "with_torch.py").read_text(encoding="utf-8")
+    for right, wrong in (
+        ("GPUS = torch.cuda.device_count()", "GPUS = 2"),
+        ("    torch.cuda.set_device(gpu)\n", ""),
+        ("            torch.cuda.synchronize()\n", ""),
+        ('device="cuda"', 'device="cpu"'),
+        ('"nccl"', '"gloo"'),
+        (', device_id=torch.device("cuda", gpu)', ""),
+    ):
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    path = tmp_path / "with_torch.py"
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert measured(path, 2) == (dict.fromkeys(COUNTS, "right"), None)
 
 
 def test_gpus_that_cannot_use_each_others_memory_are_refused(three):
