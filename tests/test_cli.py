@@ -142,6 +142,19 @@ def test_python_m_is_the_command():
     assert done.returncode == 0 and "Usage: gpu-cookbook check" in done.stdout, done.stderr
 
 
+def test_ctrl_c_while_modules_are_imported_leaves_no_traceback():
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'gpu_cookbook.render': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from gpu_cookbook.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_list_imports_no_framework():
     code = (
         "import sys; from gpu_cookbook.cli import app\n"

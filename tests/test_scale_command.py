@@ -173,7 +173,8 @@ def test_bad_input_says_what_to_do(arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--cores", "0", "--gpus", "0"], "There is nothing to run"),
+        (["--cores", "0", "--gpus", "0"], "There is nothing to run: give a number of --cores, of --gpus, or both."),
+        (["--cores", "2", "--gpus", "0", "-t", "numpy"], "NumPy was asked for alone"),
         (["-t", "joblib", "--scheduler", "tcp://127.0.0.1:1"], "Only recipes of Dask (--scheduler)"),
         (["--scheduler", ""], "'' is not an address"),
         (["--scheduler", "nonsense"], "'nonsense' is not an address"),

@@ -110,9 +110,7 @@ def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Ch
         axes.spines["bottom"].set_visible(False)
 
     def _words_of(name: str) -> str:
-        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies" * (
-            name != COPIES
-        )
+        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies" * (name != COPIES)
 
     device = next(iter(ways.values())).device
     title = f"An all-reduce of {memory(4 * REDUCED[-1])} on each of {gpus} GPUs: {device}"

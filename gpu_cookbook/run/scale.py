@@ -113,9 +113,11 @@ def prepare(
     gpus = doublings(len(machine.gpus())) if gpus is None else gpus
     clusters = {framework: inspect_cluster(framework, address) for framework, address in addresses.items()}
     runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
+    if not (runs or addresses or any(cores) or any(gpus)):
+        raise ScaleError("There is nothing to run: give a number of --cores, of --gpus, or both.")
     if not runs:
         why = "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason))
-        why = why or "no core and no GPU was requested, or NumPy alone on more than the one core that it uses"
+        why = why or "NumPy was asked for alone, and on more than the one core that it uses"
         raise ScaleError(f"There is nothing to run: {why}.")
     require_free_memory(runs, work)
     return runs, skipped
