@@ -3,12 +3,14 @@
 Each script of docs/all-reduce runs in a process of its own with a time limit. docs/all-reduce.md says what is measured;
 gpu_cookbook/run/all_reduce.py does it, and checks the sums.
 
-``--save NAME`` appends a line for a machine of that name to results/all_reduce.jsonl. The site shows the newest line of
-each engine.
+``--save NAME`` appends a line for a machine of that name to results/all_reduce.jsonl, for each number of GPUs. The site
+shows the newest line of each engine.
 """
 
+import os
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +31,14 @@ SCRIPTS = ROOT / "docs" / "all-reduce"
 FILE = ROOT / "benchmarks" / "results" / transfers.ALL_REDUCES
 CODE = ("benchmarks/all_reduce.py", "docs/all-reduce", "gpu_cookbook")  # what a line depends on
 LIMIT = 120  # seconds without a message: until the first one, a process imports, compiles and starts the engine
+
+
+def nccl() -> str:
+    """The version of NCCL that pip installed, and the settings of its environment."""
+    found = [f"{each.name} {each.version}" for each in metadata.distributions() if "nvidia-nccl" in each.name]
+    return ", ".join(
+        [*found, *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name[:5] == "NCCL_")]
+    )
 
 
 def script_of(name: str) -> catalogue.Recipe:
@@ -73,19 +83,22 @@ def main(
         except StoreError as error:
             fail(str(error))
     chosen = [name for name in shown.WAYS if not names or name in names]
-    packages = {package for name in chosen for package in script_of(name).packages}
     for count in sorted({2, len(gpus)}, reverse=True):
         steps: list[Step] = []
         stopped = None
         try:
             for name in chosen:
                 print(f"{name} on {count} GPUs", file=sys.stderr)
-                steps += measured(name, gpus[:count])
+                steps += list(measured(name, gpus[:count]))  # all of it or, after Ctrl-C, nothing
         except KeyboardInterrupt as signal:  # what was measured is kept
             stopped = signal
-        if save and steps:
-            journal.append(FILE, transfers.line(save, head, sorted(packages), REDUCED[-1], steps))
         found, out = {step.name: step for step in steps}, console()
+        if save and steps:
+            packages = {
+                package for name in chosen if shown.measured(found, name) for package in script_of(name).packages
+            }
+            line = transfers.line(save, head, sorted(packages), REDUCED[-1], steps)
+            journal.append(FILE, line | {"nccl": nccl()})
         out.print(text.terminal([shown.table(found, count, f"An all-reduce on {count} GPUs")], out.width))
         if stopped:
             raise stopped

@@ -1,7 +1,7 @@
 """The roles with which a page shows a stored number, so that none is ever typed: {time}, {ratio}, {rate}, {both},
-{wins}, {scaled}, {spread}, {best}, {moved}, {reached}, {launch}, {concept}, {hasty}, {balance}, {bus}, {hidden},
-{machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see stored.named, stored.best,
-stored.scaled_rows, stored.moved, stored.launch and stored.concept."""
+{wins}, {scaled}, {spread}, {best}, {moved}, {reached}, {launch}, {reduced}, {concept}, {hasty}, {balance}, {bus},
+{hidden}, {machine}; and {recipe}, a link to a recipe with its tab chosen. How a page names one: see stored.named,
+stored.best, stored.scaled_rows, stored.moved, stored.launch, stored.reduction and stored.concept."""
 
 import stored
 from docutils import nodes
@@ -193,6 +193,12 @@ class Launch(Moved):
     read, place = staticmethod(stored.launch), ("launches", "")
 
 
+class Reduced(Moved):
+    """The time of an all-reduce, or a ratio of two."""
+
+    read, place = staticmethod(stored.reduction), ("all-reduce", "")
+
+
 class Concept(Moved):
     """The time or the rate of a kernel of docs/concepts, or a ratio of two times."""
 
@@ -268,9 +274,9 @@ class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
     def figure(self, name):
-        # Of a run on fewer cores, the processor is said to have so many.
+        # A run on fewer cores says that the processor has so many: "Intel Xeon, 64 cores" and "Intel Xeon, 1 cores".
         newest_first = reversed(stored.scaled_runs())
-        run = max(newest_first, key=lambda run: int(run.processor.rpartition(", ")[2].split()[0]))
+        run = max(newest_first, key=lambda run: (len(run.processor), run.processor))
         gpus = ", ".join(f"{run.gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(run.gpus))
         text = f"{gpus}, {run.processor}, driver {run.driver}, {run.origin.date}"
         return [self.link(text, "scaling", found=run.rows[:1])]

@@ -12,9 +12,9 @@ from sphinx.util import logging
 
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
-from gpu_cookbook.render import concepts, launches, scaling_tables, timelines
+from gpu_cookbook.render import all_reduce, concepts, launches, scaling_tables, timelines
 from gpu_cookbook.render.format import NOISE
-from gpu_cookbook.results import COUNTS, Crossing, Metric, Result, Size
+from gpu_cookbook.results import COUNTS, REDUCED, Crossing, Metric, Result, Size
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, together, transfers
 from gpu_cookbook.store import scaling as kept
@@ -338,6 +338,23 @@ def launch(words: str) -> Number | None:
             text = NOISE * step.time.noisy + seconds(step.time.median)
             return Number(step.time.median, text, run.origin, step.stale)
     return None
+
+
+def reduction(words: str) -> Number | None:
+    """The time that "NAME GPUS ELEMENTS" names: of an all-reduce on GPUS_MACHINE; None if there is none."""
+    name, *numbers = words.split()
+    try:
+        gpus, count = (int(number.replace("_", "")) for number in numbers)
+    except ValueError:
+        gpus = count = 0
+    if name not in all_reduce.WAYS or count not in REDUCED:
+        raise NotStored(f"'{words}' names nothing that benchmarks/all_reduce.py measures")
+    run = reduced().get(GPUS_MACHINE, {}).get(all_reduce.key(name, gpus))
+    step = run and run.steps.get(all_reduce.key(name, gpus, count))
+    if not (run and step and step.time):
+        return None
+    text = NOISE * step.time.noisy + seconds(step.time.median)
+    return Number(step.time.median, text, run.origin, step.stale)
 
 
 def concept(words: str) -> Number | None:

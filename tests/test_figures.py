@@ -109,6 +109,20 @@ def test_what_a_clock_that_does_not_wait_leaves_out_is_of_one_machine(said, monk
         said("Hasty", words, mine)
 
 
+def test_a_time_of_an_all_reduce_is_that_of_the_machine_with_several_gpus(said, monkeypatch):
+    import stored
+
+    mine = run("own", 2**28, stored.GPUS_MACHINE, all_reduce_cupy_4_1024=1e-4, all_reduce_jax_4_1024=2e-4)
+    ways = {"all_reduce_cupy_4": mine, "all_reduce_jax_4": mine}
+    monkeypatch.setattr(stored, "reduced", lambda: {stored.GPUS_MACHINE: ways, MACHINE: {}})
+    assert said("Reduced", "cupy 4 1_024") == "100 µs"
+    assert said("Reduced", "jax 4 1_024 / cupy 4 1_024") == "2.00 ×"
+    assert said("Reduced", "torch 4 1_024") == said("Reduced", "cupy 2 1_024") == "(not measured yet)"
+    for words in ("cupi 4 1_024", "cupy 4 1_000", "cupy 4", "cupy four 1_024"):
+        with pytest.raises(Exception, match="names nothing that benchmarks/all_reduce.py measures"):
+            said("Reduced", words)
+
+
 def test_a_range_is_that_of_all_runs_of_the_machine(said):
     assert said("Moved", "limit_up range", runs=[NEWER, OWN, ELSEWHERE]) == "20.0 ms to 40.0 ms in 2 runs"
 

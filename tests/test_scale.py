@@ -597,6 +597,16 @@ def test_an_end_that_failed_is_forgotten_when_the_run_is_repeated(tmp_path, unch
     assert [(each.mode, each.workers) for each in rows] == [("strong", 1), ("strong", 2), ("empty", 2)]
 
 
+def test_an_empty_round_outlives_a_run_that_was_stopped_before_its_own(tmp_path, unchanged):
+    keep(tmp_path, "m", [row("numba_cpu_tuned"), row("numba_cpu_tuned", mode=EMPTY, cost=Cost(1e-3))])
+    keep(tmp_path, "m", [row("numba_cpu_tuned", time_s=2.0)])
+    rows = store.kept_of(tmp_path, "m")[0]
+    assert [(each.mode, each.timing.median if each.time else each.cost.round) for each in rows] == [
+        ("strong", 2.0),
+        ("empty", 1e-3),
+    ]
+
+
 def test_a_mean_that_was_mended_is_no_longer_against_the_others(tmp_path, unchanged):
     keep(tmp_path, "m", [row(TUNED[0], **UNKNOWN), row(TUNED[1], mean=11.1, **UNKNOWN)])
     assert {each.status for each in store.kept_of(tmp_path, "m")[0]} == {"failed"}

@@ -7,6 +7,7 @@ Follows: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#peer-t
 """
 
 from contextlib import contextmanager
+from itertools import permutations
 
 import cupy as cp
 
@@ -15,15 +16,26 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 
 @contextmanager
 def engine():
-    """Copies go directly from GPU to GPU from now on, where that can be. Yields a stream of each GPU."""
-    streams = []
+    """Copies go directly from GPU to GPU, where that can be. Yields a stream of each GPU."""
+    streams, enabled = [], []
     for gpu in range(GPUS):
         with cp.cuda.Device(gpu):
-            for peer in {*range(GPUS)} - {gpu}:
-                if cp.cuda.runtime.deviceCanAccessPeer(gpu, peer):
-                    cp.cuda.runtime.deviceEnablePeerAccess(peer)
             streams.append(cp.cuda.Stream(non_blocking=True))
-    yield streams
+    try:
+        for gpu, peer in permutations(range(GPUS), 2):
+            with cp.cuda.Device(gpu):
+                if cp.cuda.runtime.deviceCanAccessPeer(gpu, peer):
+                    try:
+                        cp.cuda.runtime.deviceEnablePeerAccess(peer)
+                        enabled.append((gpu, peer))
+                    except cp.cuda.runtime.CUDARuntimeError as error:
+                        if "AlreadyEnabled" not in str(error):  # by another library
+                            raise
+        yield streams
+    finally:
+        for gpu, peer in enabled:
+            with cp.cuda.Device(gpu):
+                cp.cuda.runtime.deviceDisablePeerAccess(peer)
 
 
 def on_gpus(streams, count):
@@ -37,7 +49,8 @@ def on_gpus(streams, count):
 
 
 def copy_all(state):
-    """Returns when each GPU has the array of the one before it, and the first that of the last."""
+    """Returns when each GPU has the array of the one before it, and the first that of the last. The arrays must be
+    complete: these streams wait for no others."""
     streams, arrays = state
     for gpu, stream in enumerate(streams):
         following = (gpu + 1) % GPUS

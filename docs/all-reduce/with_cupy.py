@@ -22,7 +22,12 @@ def engine():
     for gpu in range(GPUS):
         with cp.cuda.Device(gpu):
             streams.append(cp.cuda.Stream(non_blocking=True))
-    yield list(zip(nccl.NcclCommunicator.initAll(GPUS), streams, strict=True))
+    ranks = nccl.NcclCommunicator.initAll(GPUS)
+    try:
+        yield list(zip(ranks, streams, strict=True))
+    finally:
+        for rank in ranks:
+            rank.destroy()
 
 
 def on_gpus(ranks, count):
@@ -36,13 +41,15 @@ def on_gpus(ranks, count):
 
 
 def all_reduce(ranks_and_arrays):
-    """Returns when each GPU has the sum."""
+    """Returns when each GPU has the sum. The arrays must be complete: these streams wait for no others."""
     ranks, arrays = ranks_and_arrays
     nccl.groupStart()  # one thread calls all ranks, which would otherwise wait for each other
-    for gpu, ((rank, stream), x) in enumerate(zip(ranks, arrays, strict=True)):
-        with cp.cuda.Device(gpu):
-            rank.allReduce(x.data.ptr, x.data.ptr, x.size, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, stream.ptr)
-    nccl.groupEnd()
+    try:
+        for gpu, ((rank, stream), x) in enumerate(zip(ranks, arrays, strict=True)):
+            with cp.cuda.Device(gpu):
+                rank.allReduce(x.data.ptr, x.data.ptr, x.size, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, stream.ptr)
+    finally:
+        nccl.groupEnd()
     for _, stream in ranks:
         stream.synchronize()
     return ranks, arrays

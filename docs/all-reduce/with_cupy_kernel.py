@@ -8,6 +8,7 @@ Follows: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#peer-t
 """
 
 from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 
 import cupy as cp
@@ -21,14 +22,24 @@ sum_part = cp.RawKernel(Path(__file__).with_name("sum_part.cu").read_text(), "su
 
 @contextmanager
 def engine():
-    """From now on, kernels of each GPU may use the memory of all others. RuntimeError where that cannot be."""
-    for gpu in range(GPUS):
-        with cp.cuda.Device(gpu):
-            for peer in {*range(GPUS)} - {gpu}:
+    """Kernels of each GPU may use the memory of all others. RuntimeError where that cannot be."""
+    enabled = []
+    try:
+        for gpu, peer in permutations(range(GPUS), 2):
+            with cp.cuda.Device(gpu):
                 if not cp.cuda.runtime.deviceCanAccessPeer(gpu, peer):
                     raise RuntimeError(f"GPU {gpu} cannot use the memory of GPU {peer}: take NCCL (with_cupy.py)")
-                cp.cuda.runtime.deviceEnablePeerAccess(peer)
-    yield
+                try:
+                    cp.cuda.runtime.deviceEnablePeerAccess(peer)
+                    enabled.append((gpu, peer))
+                except cp.cuda.runtime.CUDARuntimeError as error:
+                    if "AlreadyEnabled" not in str(error):  # by another library
+                        raise
+        yield
+    finally:
+        for gpu, peer in enabled:
+            with cp.cuda.Device(gpu):
+                cp.cuda.runtime.deviceDisablePeerAccess(peer)
 
 
 def on_gpus(_, count):
@@ -46,7 +57,8 @@ def on_gpus(_, count):
 
 
 def all_reduce(arrays_and_addresses):
-    """Returns when each GPU has the sum. The arrays must be complete: no GPU waits for another one's queue."""
+    """Returns when each GPU has the sum. The arrays must be complete, because no GPU waits for another one's queue, and
+    from cudaMalloc, as CuPy's are by default: peer access is for its memory."""
     arrays, addresses = arrays_and_addresses
     count = arrays[0].size
     cuts = [count // 4 * gpu // GPUS for gpu in range(GPUS + 1)]

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-GPUS = jax.device_count()
-mesh = jax.make_mesh((GPUS,), ("gpu",))
+GPUS = jax.local_device_count()
+mesh = jax.make_mesh((GPUS,), ("gpu",), devices=jax.local_devices())
 rows = PartitionSpec("gpu")  # a row of the array on each GPU
 
 

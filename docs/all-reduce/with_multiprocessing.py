@@ -32,57 +32,54 @@ def engine():
     try:
         yield ours, memories
     finally:
-        for memory in memories.values():
-            memory.close()
-            memory.unlink()
         for pipe in ours:
             pipe.close()  # which ends the process
         for process in processes:
             process.join()
+        for memory in memories.values():
+            memory.close()
+            memory.unlink()
 
 
 def work(gpu, pipe):
     cp.cuda.Device(gpu).use()
-    with suppress(EOFError):  # the other end is closed
+    with suppress(EOFError, ConnectionError):  # the other end is closed
         while True:
             match pipe.recv():
-                case "on_gpus", count:
+                case "on_gpus", count, memory:
                     x = (cp.arange(count) % 1_000 + gpu).astype(cp.float32)
-                case "write", memory:
-                    rows(memory)[gpu] = x.get()
-                case "add", memory:
+                    rows = np.ndarray((GPUS, count), np.float32, memory.buf)
+                case "write":
+                    rows[gpu] = x.get()
+                case "add":
                     for other in {*range(GPUS)} - {gpu}:
-                        x += cp.asarray(rows(memory)[other])
+                        x += cp.asarray(rows[other])
                 case "download":
                     pipe.send(x.get())
             cp.cuda.Device().synchronize()
             pipe.send("done")
 
 
-def rows(memory):
-    """The shared memory as one row for each GPU."""
-    return np.ndarray((GPUS, memory.size // 4 // GPUS), np.float32, memory.buf)
-
-
 def on_gpus(state, count):
-    """On each GPU, so many float32: 0, 1, … 999, 0, … and the number of the GPU added. On the host, room for all."""
-    pipes, memories, *_ = state
+    """On each GPU, so many float32: 0, 1, … 999, 0, … and the number of the GPU added. On the host, room for all: in a
+    container, docker's --shm-size must allow it."""
+    pipes, memories = state
     if count not in memories:
         memories[count] = SharedMemory(create=True, size=4 * GPUS * count)
-    ask(pipes, ("on_gpus", count))
-    return pipes, memories, count
+    ask(pipes, ("on_gpus", count, memories[count]))
+    return state
 
 
 def all_reduce(state):
     """Returns when each GPU has the sum: all write their arrays, then each reads those of the others."""
-    pipes, memories, count = state
-    ask(pipes, ("write", memories[count]))
-    ask(pipes, ("add", memories[count]))
+    pipes, _ = state
+    ask(pipes, "write")
+    ask(pipes, "add")
     return state
 
 
 def ask(pipes, what):
-    """Returns when all have done it. EOFError if a process has ended."""
+    """Returns when all have done it. EOFError or BrokenPipeError if a process has ended."""
     for pipe in pipes:
         pipe.send(what)
     left = {*pipes}
@@ -94,11 +91,11 @@ def ask(pipes, what):
 
 def download(state):
     """The arrays of all GPUs, one after the other."""
-    pipes, *_ = state
+    pipes, _ = state
     for pipe in pipes:
         pipe.send("download")
-        yield pipe.recv()
-        pipe.recv()
+        x, _ = pipe.recv(), pipe.recv()
+        yield x
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Install: pip install torch
 Follows: https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce
 """
 
+import multiprocessing
 import os
 import tempfile
 from contextlib import contextmanager, suppress
@@ -13,7 +14,6 @@ from multiprocessing.connection import wait
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 
 GPUS = torch.cuda.device_count()
 
@@ -21,7 +21,7 @@ GPUS = torch.cuda.device_count()
 @contextmanager
 def engine():
     """Yields a pipe to the process of each GPU."""
-    spawn = mp.get_context("spawn")  # CUDA does not work in a process that was forked
+    spawn = multiprocessing.get_context("spawn")  # CUDA does not work in a process that was forked
     ours, theirs = zip(*(spawn.Pipe() for _ in range(GPUS)), strict=True)
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/ranks"
@@ -36,14 +36,15 @@ def engine():
             for pipe in ours:
                 pipe.close()  # which ends the process
             for process in processes:
-                process.join()
+                process.join(10)
+                process.kill()  # if it waits in NCCL for one that has ended
 
 
 def work(gpu, pipe, file):
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"  # NCCL's ranks find each other through a file and 127.0.0.1
     torch.cuda.set_device(gpu)
     dist.init_process_group("nccl", f"file://{file}", rank=gpu, world_size=GPUS, device_id=torch.device("cuda", gpu))
-    with suppress(EOFError):  # the other end is closed
+    with suppress(EOFError, ConnectionError):  # the other end is closed
         while True:
             match pipe.recv():
                 case "on_gpus", count:
@@ -70,7 +71,7 @@ def all_reduce(pipes):
 
 
 def ask(pipes, what):
-    """Returns when all have done it. EOFError if a process has ended."""
+    """Returns when all have done it. EOFError or BrokenPipeError if a process has ended."""
     for pipe in pipes:
         pipe.send(what)
     left = {*pipes}
@@ -84,8 +85,8 @@ def download(pipes):
     """The arrays of all GPUs, one after the other."""
     for pipe in pipes:
         pipe.send("download")
-        yield pipe.recv()
-        pipe.recv()
+        x, _ = pipe.recv(), pipe.recv()
+        yield x
 
 
 if __name__ == "__main__":

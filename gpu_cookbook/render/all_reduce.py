@@ -34,6 +34,30 @@ def key(name: str, gpus: int, count: int | None = None) -> str:
     return f"all_reduce_{name}_{gpus}" + (f"_{count}" if count else "")
 
 
+def measured(steps: Mapping[str, Step], name: str) -> bool:
+    """Whether there is a time of this way."""
+    return any(step.time and _script(step.name) == name for step in steps.values())
+
+
+def _script(step: str) -> str:
+    found = ALL_REDUCE.fullmatch(step)
+    return found["script"] if found else ""
+
+
+def judged(steps: Mapping[str, Step], gpus: int) -> dict[str, Step]:
+    """The same, but that a time in which the connection cannot have moved so much has become a reason: it would be of a
+    call that returned too early. Even if the NVSwitch does the adding, each GPU sends S (N - 1) / N of S bytes."""
+    found = dict(steps)
+    if limit := bandwidth(steps, COPIES, gpus):
+        for name in {*WAYS} - {COPIES}:
+            for count in REDUCED:
+                step = steps.get(key(name, gpus, count))
+                if step and step.time and step.time.median < 4 * count * (gpus - 1) / gpus / limit:
+                    words = f"{seconds(step.time.median)} is less than the copies' bandwidth allows"
+                    found[step.name] = Step(step.name, reason=words)
+    return found
+
+
 def bandwidth(steps: Mapping[str, Step], name: str, gpus: int) -> float | None:
     """Bytes per second that each GPU sends in the largest all-reduce, counted as NCCL's tests count its bus bandwidth:
     the sum of arrays of S bytes on N GPUs needs 2 S (N - 1) / N, however it is done. A copy needs S."""
@@ -47,6 +71,7 @@ def bandwidth(steps: Mapping[str, Step], name: str, gpus: int) -> float | None:
 def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
     """The times of each way, its bandwidth with the largest arrays, and that as a share of the copies'."""
     rows, records = [], []
+    steps = judged(steps, gpus)
     limit = bandwidth(steps, COPIES, gpus)
     for name, label in WAYS.items():
         mine = {count: step for count in REDUCED if (step := steps.get(key(name, gpus, count)))}
@@ -93,6 +118,7 @@ def all_reduces(ways: Mapping[str, Kept]) -> list[Chart]:
 
 
 def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Chart:
+    steps = judged(steps, gpus)
     rates = {name: rate for name in WAYS if (rate := bandwidth(steps, name, gpus))}
     names = sorted(rates, key=lambda name: -rates[name])
     limit = rates[COPIES]

@@ -117,8 +117,8 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
         again = {row.run for row in run.rows}
-        # A run that ended badly may have stored a row of the empty round that says so, and a later one none. One that
-        # was stopped early has none, either, which says nothing.
+        # A run may have stored that its empty round failed, and a later one nothing, if all went well. The time of an
+        # empty round stays until there is another: a run that was stopped early has none.
         rows = {key: row for key, row in rows.items() if row.mode != EMPTY or row.ok or row.run not in again}
         rows |= {(*row.run, row.mode, row.size, row.chunk): row for row in run.rows}
     return completed(judged(rows.values())), complaints

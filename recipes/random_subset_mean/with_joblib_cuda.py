@@ -8,7 +8,7 @@ Engine: joblib, threads
 
 Each GPU has a generator of its own, and CuPy takes 32 bits for its seed: of n GPUs, two make the same samples with a
 probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs. On more than one GPU, a call takes 10 ms at least:
-joblib looks for results that often.
+joblib looks for results only that often.
 """
 
 from itertools import islice, product

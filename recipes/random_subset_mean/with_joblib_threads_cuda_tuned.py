@@ -8,9 +8,9 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 The samples are those of with_cupy_tuned.py, which a counter defines: each GPU makes the rows of its part, and they do
 not depend on the number of GPUs, tasks or processes. Threads: a launch and a wait release the GIL quickly, and nothing
-is pickled. On more than one GPU, a call takes 10 ms at least, because joblib looks for results that often:
-with_cupy_threads_tuned.py does not wait. The file is long because each GPU's work is spelled out: its part of the rows,
-its launch, and the sum of what comes back.
+is pickled. On more than one GPU, a call takes 10 ms at least, because joblib looks for results only that often:
+with_cupy_threads_tuned.py has no such delay. The file is long because each GPU's work is spelled out: its part of the
+rows, its launch, and the sum of what comes back.
 """
 
 from pathlib import Path

@@ -47,8 +47,13 @@ def get_current_stream():
     return Device()
 
 
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
 def enable_peer_access(peer):
-    assert peer not in peers[current]
+    if peer in peers[current]:
+        raise CUDARuntimeError("cudaErrorPeerAccessAlreadyEnabled: peer access is already enabled")
     peers[current].add(peer)
 
 
@@ -64,5 +69,7 @@ runtime = SimpleNamespace(
     getDeviceCount=lambda: COUNT,
     deviceCanAccessPeer=lambda gpu, peer: "NO_PEERS" not in os.environ,
     deviceEnablePeerAccess=enable_peer_access,
+    deviceDisablePeerAccess=lambda peer: peers[current].remove(peer),
+    CUDARuntimeError=CUDARuntimeError,
     memcpyPeerAsync=copy_to_peer,
 )

@@ -15,6 +15,7 @@ def groupStart():
 
 def groupEnd():
     global group
+    assert group is not None, "outside of a group"
     calls, group = group, None
     assert [rank for rank, *_ in calls] == list(range(cupy.cuda.COUNT)), (
         "ranks that were not called let all others wait"
@@ -40,6 +41,9 @@ class NcclCommunicator:
     @staticmethod
     def initAll(count):
         return [NcclCommunicator(rank) for rank in range(count)]
+
+    def destroy(self):
+        self.rank = None
 
     def allReduce(self, source, target, count, dtype, operation, stream):
         assert group is not None, "one thread that calls ranks outside of a group waits for ever"
