@@ -300,7 +300,7 @@ def recipe_place(workload, technique):
 
 
 ROLES = (
-    *(Time, Ratio, Rate, Both, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Concept),
+    *(Time, Ratio, Rate, Both, Wins, Scaled, Spread, Best, Moved, Reached, Launch, Reduced, Concept),
     *(Hasty, Balance, Bus, Hidden, Machine, Recipe),
 )
 
