@@ -1,6 +1,7 @@
 """The documentation site as its readers have it: built without a warning, opened in a real browser, its links followed,
 its recipes copied and run, its commands and examples run."""
 
+import contextlib
 import doctest
 import functools
 import http.server
@@ -107,20 +108,50 @@ def address(site):
     server.server_close()
 
 
-@pytest.fixture
-def page(browser, address):
-    """A page with an empty storage; what is wrong on any that it opens fails the test."""
+@contextlib.contextmanager
+def opened(browser, address):
+    """A page with an empty storage, and the list of what is wrong on any that it opens."""
     context = browser.new_context(base_url=address)
     context.set_default_timeout(1_000 * HANG)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    opened = context.new_page()
+    page = context.new_page()
     wrong = []
-    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(address) else None)
-    yield opened
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(address) else None)
+    yield page, wrong
     context.close()
-    assert set(wrong) <= {"Failed to fetch"}  # the search's excerpts, which a browser does not read from a folder
+
+
+def assert_right(wrong):
+    found = set(wrong)
+    wrong.clear()
+    assert found <= {"Failed to fetch"}  # the search's excerpts, which a browser does not read from a folder
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page with an empty storage; what is wrong on any that it opens fails the test."""
+    with opened(browser, address) as (page, wrong):
+        yield page
+    assert_right(wrong)
+
+
+@pytest.fixture(scope="session")
+def kept(browser, address):
+    with opened(browser, address) as page_and_wrong:
+        yield page_and_wrong
+
+
+@pytest.fixture
+def same_page(kept):
+    """One page for all tests that only look and choose nothing: a new one would compile the scripts anew, axe's, too,
+    and draw everything for the first time."""
+    page, wrong = kept
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(color_scheme="light")
+    yield page
+    assert_right(wrong)
 
 
 # ---- What is built.
@@ -310,21 +341,26 @@ def test_files_of_other_projects_have_their_licences_beside_them(site):
 # ---- In the browser.
 
 
+def open_by_itself(page, name):
+    size = 0
+
+    def add(response):
+        nonlocal size
+        if not 300 <= response.status < 400:  # one that sends on to another address has no body
+            size += len(response.body())
+
+    page.on("response", add)
+    page.goto(name, wait_until="networkidle")
+    page.remove_listener("response", add)
+    assert page.title() and 0 < size < MOST_BYTES, f"{name}: {size} bytes"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
+
+
 @in_browser
-def test_every_page_opens_by_itself(site, page):
-    for name in pages(site):
-        size = 0
-
-        def add(response):
-            nonlocal size
-            if not 300 <= response.status < 400:  # one that sends on to another address has no body
-                size += len(response.body())
-
-        page.on("response", add)
-        page.goto(name, wait_until="networkidle")
-        page.remove_listener("response", add)
-        assert page.title() and 0 < size < MOST_BYTES, f"{name}: {size} bytes"
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
+def test_every_page_opens_by_itself(site, same_page):
+    """Those of KINDS in the next test, for which they are open anyway."""
+    for name in sorted(set(pages(site)).difference(KINDS)):
+        open_by_itself(same_page, name)
 
 
 INSIDE = """() => {
@@ -349,11 +385,12 @@ WITHOUT_HIDDEN_TABS = """[...document.querySelectorAll(".sd-tab-content")]
 
 @in_browser
 @pytest.mark.parametrize("name", KINDS)
-def test_it_fits_and_lets_a_screen_reader_in(page, name):
+def test_it_opens_fits_and_lets_a_screen_reader_in(same_page, name):
     """In one test, for which the page is loaded once."""
     from axe_playwright_python.sync_playwright import Axe
 
-    page.goto(name)
+    page = same_page
+    open_by_itself(page, name)
     for width in (360, 1100, 1366):
         page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate(INSIDE), f"something lies beside a screen of {width}"
@@ -394,9 +431,9 @@ def copied(page, recipe):
         if recipe.technique in ("pyopencl", "cupy_raw", "numba_cpu_tuned", "ray_cuda", "torch_tuned")
     ],
 )
-def test_the_copy_button_copies_what_show_prints(page, recipe):
+def test_the_copy_button_copies_what_show_prints(same_page, recipe):
     """Which tests/test_show.py runs."""
-    assert copied(page, recipe) == show.script(recipe)
+    assert copied(same_page, recipe) == show.script(recipe)
 
 
 @in_browser
