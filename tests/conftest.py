@@ -79,11 +79,8 @@ def starts_engine(recipe):
 
 def starts_slowly(recipe):
     """It starts processes, or compiles for half a minute: JAX, for each shape of a chunk anew."""
-    compiles = recipe.technique == "torch_compile" or (recipe.workload, recipe.technique) == (
-        "random_subset_mean",
-        "jax",
-    )
-    return starts_engine(recipe) or compiles
+    anew = recipe.workload == "random_subset_mean" and recipe.framework == "JAX"
+    return starts_engine(recipe) or recipe.technique == "torch_compile" or anew
 
 
 def together(recipes):

@@ -66,6 +66,7 @@ def measured(path, gpus=3):
 
 
 @pytest.mark.parametrize("name", HERE)
+@pytest.mark.slow
 def test_a_script_gives_every_gpu_the_sum(name, three):
     if name in ("dask", "jax"):
         pytest.importorskip("distributed" if name == "dask" else name)
@@ -123,6 +124,7 @@ def changed(name, right, wrong, tmp_path):
     return folder / "with_cupy_kernel.py" if name.endswith(".cu") else path
 
 
+@pytest.mark.slow
 def test_the_processes_of_pytorch_give_every_one_the_sum(tmp_path, monkeypatch):
     """On the CPU, where Gloo stands for NCCL."""
     pytest.importorskip("torch")

@@ -29,6 +29,7 @@ def multiply():
 
 
 @pytest.mark.parametrize("name", [*WORKLOADS, "regression", "subset_mean", "training"])
+@pytest.mark.slow
 def test_the_next_process_gets_the_same_and_cannot_write_to_it(name, monkeypatch):
     folder, workload = answers.place(recipe_of(name)), catalogue.workload_module(name)
     monkeypatch.setattr(answers, "LARGE", -1)
@@ -95,6 +96,7 @@ def test_if_memory_is_short_nothing_is_kept_and_nothing_fails(multiply, monkeypa
     assert not answers.kept(folder, workload, 40_000, 7)
 
 
+@pytest.mark.slow
 def test_a_comparison_shares_them_and_leaves_none(monkeypatch):
     places, there, size = [], [], answers.LARGE // 4 + 1
     monkeypatch.setattr(compare, "check", lambda recipes, finished: compare.Outcome())

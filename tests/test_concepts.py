@@ -44,6 +44,7 @@ def small(monkeypatch):
         monkeypatch.setattr(benchmark, name, value)
 
 
+@pytest.mark.slow
 def test_every_kernel_is_right(small, tmp_path):
     host = Host(KERNELS, tmp_path)
     steps = {step.name: step for step in benchmark.measured(host)}
@@ -115,6 +116,7 @@ def test_a_step_that_was_not_measured_costs_only_its_group(small, tmp_path, monk
     )
 
 
+@pytest.mark.slow
 def test_a_run_is_stored_and_read_again(small, clone, tmp_path, monkeypatch, capsys):
     results = clone / "benchmarks" / "results"
     monkeypatch.setattr(benchmark, "ROOT", clone)

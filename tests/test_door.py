@@ -168,6 +168,7 @@ def test_a_line_of_scale_that_was_changed_anywhere_costs_at_most_itself(clone, f
 
 
 @pytest.mark.parametrize("kind", ["limits", "machine", "benchmarks"])
+@pytest.mark.slow
 def test_other_files_that_were_changed_anywhere_are_refused_or_fit(kind):
     text = {
         "limits": lambda: (RESULTS / "limits.jsonl").read_text().splitlines()[0],

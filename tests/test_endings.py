@@ -88,6 +88,7 @@ def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, 
     assert f"(No space left on device): what was measured is in {file}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_in_a_line():
     require_clone()
     _, err = shell(f"{COMMAND} tables multiply > /dev/full", code=1)

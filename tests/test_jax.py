@@ -58,6 +58,7 @@ def recipe_size(recipe):
 @needs_jax
 @pytest.mark.parametrize("mode", [False, True])
 @pytest.mark.parametrize("recipe", [pytest.param(r, id=r.workload) for r in RECIPES])
+@pytest.mark.slow
 def test_a_recipe_gives_the_same_whatever_its_caller_has_set(recipe, mode):
     """And leaves it, in this thread and in others."""
     import jax

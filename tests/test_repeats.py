@@ -148,6 +148,7 @@ def test_what_a_run_does_to_both_does_not_make_a_tie():
     assert tied(one, same, RESIDENT)
 
 
+@pytest.mark.slow
 def test_each_run_is_stored_and_shown(clone):
     writer = store.Writer(store.Store(), "m")
     for number, median in enumerate((1e-5, 1.1e-5, 1.2e-5)):

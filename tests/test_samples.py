@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from conftest import recipes
+from conftest import recipes, starts_slowly
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
@@ -109,7 +109,7 @@ def test_a_seed_of_more_than_64_bits_is_refused(mean, seed):
         mean(3, 3, seed)
 
 
-@pytest.mark.parametrize("recipe", recipes(lambda recipe: recipe.workload == "random_subset_mean"))
+@pytest.mark.parametrize("recipe", recipes(lambda recipe: recipe.workload == "random_subset_mean", slow=starts_slowly))
 def test_a_seed_gives_its_own_answer_or_is_refused(recipe):
     module = Loader(recipe).execute()
     with getattr(module, "engine", contextlib.nullcontext)():

@@ -153,6 +153,7 @@ def test_faults_of_libraries_are_counted_apart(tool, capsys):
 
 
 @pytest.mark.parametrize("name", sanitize.TOOLS)
+@pytest.mark.slow
 def test_a_planted_fault_that_is_not_found_is_said(tool, capsys, name):
     (tool / f"planted-{name}").write_text(NOTHING)
     rows, rest = said(capsys, code=1)

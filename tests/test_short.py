@@ -77,6 +77,7 @@ LATER = [recipe for recipe in HERE if runs_long(recipe)]
 
 
 @pytest.mark.parametrize("recipes", together(SOON))
+@pytest.mark.slow
 def test_short_forms_run_in_an_empty_folder(recipes, tmp_path):
     assert run(tmp_path, {name_of(each): short(each) for each in recipes}) is None
 
@@ -94,6 +95,7 @@ def test_a_wrong_short_form_fails(tmp_path):
     assert "AssertionError" in run(tmp_path, {"wrong": wrong})
 
 
+@pytest.mark.slow
 def test_short_forms_use_no_name_that_they_do_not_define(tmp_path):
     for recipe in RECIPES:
         (tmp_path / f"{name_of(recipe)}.py").write_text(short(recipe), encoding="utf-8")
@@ -231,6 +233,7 @@ ON_HOST = [  # late/ and fake_cuda_core.py have what these need
 
 
 @pytest.mark.parametrize("framework", sorted({recipe.framework for recipe in ON_HOST}))
+@pytest.mark.slow
 def test_short_forms_for_a_gpu_are_right_on_the_host(framework):
     paths = [recipe.path for recipe in ON_HOST if recipe.framework == framework]
     command = [sys.executable, Path(__file__).with_name("short_on_host.py"), *paths]

@@ -553,6 +553,7 @@ def test_a_result_is_stored_with_a_commit_only(clone):
     assert "pip install --editable" in err
 
 
+@pytest.mark.slow
 def test_compare_saves_and_goes_on(clone):
     save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
     out, _ = cookbook(*save, command=UNPROBED)

@@ -16,6 +16,7 @@ SIZE = (8, 2)
 
 
 @pytest.mark.parametrize("size", [SIZE, (80, 40)])
+@pytest.mark.slow
 def test_the_reference_is_what_pytorch_computes_in_float64(size):
     import torch  # here: every process of pytest imports this file
 
@@ -83,6 +84,7 @@ def test_what_differs_a_little_from_the_network_or_its_optimizer_is_found(monkey
     assert "elements are wrong" in expected.disagreement(WORKLOAD.reference(*inputs).astype(np.float32))
 
 
+@pytest.mark.slow
 def test_the_order_of_the_batches_is_found_and_so_is_the_optimizer_of_many_images(monkeypatch):
     images, targets, weights = inputs = WORKLOAD.inputs((64, 32))
     expected = Expected(WORKLOAD, inputs)
@@ -97,6 +99,7 @@ def test_the_order_of_the_batches_is_found_and_so_is_the_optimizer_of_many_image
     )
 
 
+@pytest.mark.slow
 def test_of_many_steps_a_network_that_learns_nothing_is_found():
     expected = Expected(WORKLOAD, WORKLOAD.inputs((50 * 64, 64)))
     losses = expected.answer[:-1].copy()
