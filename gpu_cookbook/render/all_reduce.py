@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpu_cookbook.render.charts import Chart, chart
-from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
+from gpu_cookbook.render.format import UNKNOWN
+from gpu_cookbook.render.launches import legend, time_of
 from gpu_cookbook.render.svg import COLOURS
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import NOISY, REDUCED
+from gpu_cookbook.results import REDUCED
 from gpu_cookbook.store.transfers import ALL_REDUCE, Kept, Step
 from gpu_cookbook.units import digits, memory, seconds
 
@@ -82,7 +83,7 @@ def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
             continue
         rate = bandwidth(steps, name, gpus)
         share = rate / limit if rate and limit else None
-        words = [_words(mine.get(count)) for count in REDUCED]
+        words = [time_of(mine.get(count)) for count in REDUCED]
         words += [f"{digits(rate / 1e9)} GB/s" if rate else UNKNOWN, digits(share) if share else UNKNOWN]
         rows.append(tuple(map(Entry, (label, *words, "; ".join(reasons)))))
         records += [
@@ -94,19 +95,8 @@ def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
     align = "lrrrrrl"
     if not any(row[-1].text for row in rows):
         head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
-    marks = {
-        STALE: "The script has changed since it was measured.",
-        NOISE: f"The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median.",
-    }
-    shown = {mark for mark in marks for row in rows for entry in row[1 : 1 + len(REDUCED)] if mark in entry.text}
-    notes = [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if mark in shown]
+    notes = legend(entry for row in rows for entry in row[1 : 1 + len(REDUCED)])
     return Table(title, head, align, rows, notes, records)
-
-
-def _words(step: Step | None) -> str:
-    if step is None or not step.time:
-        return UNKNOWN
-    return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
 
 
 def all_reduces(ways: Mapping[str, Kept]) -> list[Chart]:

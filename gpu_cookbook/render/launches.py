@@ -1,6 +1,6 @@
 """What a launch takes in several frameworks, as benchmarks/launches.py measured it: a chart and a table of all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,23 +55,28 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
             if what == RESIDENT and name in steps:
                 reasons.insert(0, steps[name].reason)
             if mine or reasons:
-                words = [_words(mine.get(count)) for count in COUNTS]
+                words = [time_of(mine.get(count)) for count in COUNTS]
                 rows.append(tuple(map(Entry, (label, *words, "; ".join(reasons)))))
             found = times(steps, name, what)
             records += [{"framework": name, "what": what, "arguments": n, "time_s": time} for n, time in found]
     head, align = ["framework", *COUNTED.values(), "not measured"], "lrrrl"
     if not any(row[-1].text for row in rows):
         head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
+    notes = legend(entry for row in rows for entry in row[1 : 1 + len(COUNTS)])
+    return Table(title, head, align, rows, notes, records)
+
+
+def legend(entries: Iterable[Entry]) -> list[Entry]:
+    """What the marks in these entries mean."""
     marks = {
         STALE: "The script has changed since it was measured.",
         NOISE: f"The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median.",
     }
-    shown = {mark for mark in marks for row in rows for entry in row[1 : 1 + len(COUNTS)] if mark in entry.text}
-    notes = [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if mark in shown]
-    return Table(title, head, align, rows, notes, records)
+    texts = [entry.text for entry in entries]
+    return [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if any(mark in text for text in texts)]
 
 
-def _words(step: Step | None) -> str:
+def time_of(step: Step | None) -> str:
     if step is None or not step.time:
         return UNKNOWN
     return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
