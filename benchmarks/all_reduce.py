@@ -33,12 +33,10 @@ CODE = ("benchmarks/all_reduce.py", "docs/all-reduce", "gpu_cookbook")  # what a
 LIMIT = 120  # seconds without a message: until the first one, a process imports, compiles and starts the engine
 
 
-def nccl() -> str:
-    """The version of NCCL that pip installed, and the settings of its environment."""
+def nccl() -> list[str]:
+    """The version of NCCL that pip installed, and what the environment sets for it."""
     found = [f"{each.name} {each.version}" for each in metadata.distributions() if "nvidia-nccl" in each.name]
-    return ", ".join(
-        [*found, *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name[:5] == "NCCL_")]
-    )
+    return [*found, *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NCCL_"))]
 
 
 def script_of(name: str) -> catalogue.Recipe:
@@ -85,20 +83,21 @@ def main(
     chosen = [name for name in shown.WAYS if not names or name in names]
     for count in sorted({2, len(gpus)}, reverse=True):
         steps: list[Step] = []
+        packages: set[str] = set()
         stopped = None
         try:
             for name in chosen:
                 print(f"{name} on {count} GPUs", file=sys.stderr)
-                steps += list(measured(name, gpus[:count]))  # all of it or, after Ctrl-C, nothing
+                mine = list(measured(name, gpus[:count]))  # all of it or, after Ctrl-C, nothing
+                steps += mine
+                if any(step.time for step in mine):
+                    packages |= {*script_of(name).packages}
         except KeyboardInterrupt as signal:  # what was measured is kept
             stopped = signal
         found, out = {step.name: step for step in steps}, console()
         if save and steps:
-            packages = {
-                package for name in chosen if shown.measured(found, name) for package in script_of(name).packages
-            }
             line = transfers.line(save, head, sorted(packages), REDUCED[-1], steps)
-            journal.append(FILE, line | {"nccl": nccl()})
+            journal.append(FILE, line | {"versions": ", ".join([line["versions"], *nccl()])})
         out.print(text.terminal([shown.table(found, count, f"An all-reduce on {count} GPUs")], out.width))
         if stopped:
             raise stopped

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN
-from gpu_cookbook.render.launches import legend, time_of
+from gpu_cookbook.render.launches import legend, origins, time_of
 from gpu_cookbook.render.svg import COLOURS
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import REDUCED
@@ -33,16 +33,6 @@ WAYS = {  # the scripts of docs/all-reduce, in the order of the table
 def key(name: str, gpus: int, count: int | None = None) -> str:
     """The name of a step; without elements, of what says why there is none."""
     return f"all_reduce_{name}_{gpus}" + (f"_{count}" if count else "")
-
-
-def measured(steps: Mapping[str, Step], name: str) -> bool:
-    """Whether there is a time of this way."""
-    return any(step.time and _script(step.name) == name for step in steps.values())
-
-
-def _script(step: str) -> str:
-    found = ALL_REDUCE.fullmatch(step)
-    return found["script"] if found else ""
 
 
 def judged(steps: Mapping[str, Step], gpus: int) -> dict[str, Step]:
@@ -131,16 +121,8 @@ def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Ch
     device = next(iter(ways.values())).device
     title = f"An all-reduce of {memory(4 * REDUCED[-1])} on each of {gpus} GPUs: {device}"
     shown = table(steps, gpus, title)
-    shown = replace(shown, notes=[*shown.notes, *_origins(ways, gpus)])
+    shown = replace(
+        shown, notes=[*shown.notes, *origins(ways, {key(name, gpus): label for name, label in WAYS.items()})]
+    )
     text = "Bandwidth of each way: " + "; ".join(f"{WAYS[name]} {_words_of(name)}" for name in names)
     return chart(draw, 15.5 * len(names) + 14, text, shown)
-
-
-def _origins(ways: Mapping[str, Kept], gpus: int) -> list[Entry]:
-    """Where and with what each way was measured, one line for each run."""
-    found: dict[str, list[str]] = {}
-    for name, label in WAYS.items():
-        if run := ways.get(key(name, gpus)):
-            words = "; ".join([str(run.origin), f"driver {run.driver}", run.processor, run.versions])
-            found.setdefault(words, []).append(label)
-    return [Entry(f"{', '.join(labels)}: {words}", "note") for words, labels in found.items()]

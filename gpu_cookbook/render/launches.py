@@ -82,10 +82,10 @@ def time_of(step: Step | None) -> str:
     return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
 
 
-def origins(ways: Mapping[str, Kept]) -> list[Entry]:
-    """Where and with what each way was measured, one line for each run."""
+def origins(ways: Mapping[str, Kept], labels: Mapping[str, str]) -> list[Entry]:
+    """Where and with what each way was measured, one line for each run. ``labels``: what each is called."""
     found: dict[str, list[str]] = {}
-    for name, label in WAYS.items():
+    for name, label in labels.items():
         if name in ways:
             run = ways[name]
             driver = [f"driver {run.driver}"] * bool(run.driver)
@@ -133,7 +133,7 @@ def launches(ways: Mapping[str, Kept]) -> Chart | None:
 
     (device,) = {run.device for run in ways.values()}
     shown = table(steps, f"What a launch takes: {device}")
-    shown = replace(shown, notes=[*shown.notes, *origins(ways)])
+    shown = replace(shown, notes=[*shown.notes, *origins(ways, WAYS)])
     middle = ((WAYS[name], dict(found[name].get(RESIDENT, [])).get(COUNTS[1])) for name in names)
     text = "; ".join(f"{label} {seconds(each)}" for label, each in middle if each)
     return chart(draw, places[-1] + 4 * LINE + 24, f"Resident, with {COUNTS[1]} arguments: {text}", shown)
