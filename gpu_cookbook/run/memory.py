@@ -168,6 +168,8 @@ def _names(kept: Sequence[Any]) -> set[Any]:
             found |= {_interface(leaf)["data"][0]} - {0}
         elif type(leaf) is np.ndarray:
             found |= {leaf.ctypes.data} if leaf.size else set()
+        elif type(leaf).__module__.startswith("distributed"):
+            found.add(leaf.key)  # all futures of a key have one result
         elif not is_on_host(leaf):
             found.add(leaf)
     return found

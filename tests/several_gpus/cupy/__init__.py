@@ -12,7 +12,7 @@ from gpu_memory import Array
 
 from . import cuda
 
-float32 = np.float32
+float32, ndarray = np.float32, Array
 
 
 def arange(count):
