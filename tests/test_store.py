@@ -561,6 +561,8 @@ def test_compare_saves_and_goes_on(clone):
     kept = {size: each.timings[Metric.RESIDENT] for (_, _, size), each in stored().items()}
     assert {size: timing.median for size, timing in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
     assert all(not math.isnan(timing.ci99[0]) for timing in kept.values())
+    for each in stored().values():  # longer than all calls that are in it
+        assert each.took > sum(timing.median * timing.count for timing in each.timings.values())
     out, err = cookbook(*save, "--resume", command=UNPROBED)
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} results are already stored" in err

@@ -147,7 +147,10 @@ class Comparison:
                     results = _failed(recipe, sizes, checks.results) or runner.run(
                         recipe, "measure", sizes, started, spent=spent, answers=None if alone else folder
                     )
-                    for result in results:
+                    begun = time.monotonic()
+                    for found in results:
+                        result = replace(found, took=time.monotonic() - begun)
+                        begun = time.monotonic()
                         outcome.measured += 1
                         newest[result.key] = result.again(run, newest.get(result.key))
                         if save:

@@ -24,6 +24,7 @@ CONDITIONS = {  # what a line calls them, with the unit, and a Result
     "cache_bandwidth_gb_per_s": "cache_bandwidth",
     "arithmetic_g_per_s": "arithmetic",
     "empty_kernel_s": "empty_kernel",
+    "took_s": "took",
 }
 Place = tuple[str, str, str, str, Size]  # commit, asv's environment, workload, technique and size
 THIS = Run.now()
@@ -54,6 +55,7 @@ class Line:
     cache_bandwidth_gb_per_s: float | None = None
     arithmetic_g_per_s: float | None = None
     empty_kernel_s: float | None = None
+    took_s: float | None = None
     doubts: dict[str, str] = field(default_factory=dict)  # see Result.doubts
     values: dict[str, float] = field(default_factory=dict)  # of each metric: the median where there are samples
 
