@@ -7,7 +7,7 @@ import os
 import shlex
 import symtable
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -271,21 +271,30 @@ def _require_contract(recipe: Recipe) -> None:
 
 
 @cache
-def _every() -> list[Recipe]:
-    """Every recipe, the broken ones too, sorted by workload; NumPy's comes first, the others by name."""
+def _in(workload: str) -> list[Recipe]:
+    """Every recipe of a workload, the broken ones too; NumPy's comes first, the others by name. Reading one workload
+    takes a tenth of the time for all."""
+    if workload not in _folders():
+        return []
     found = []
-    for workload, (_, fault) in _folders().items():
-        for path in (FOLDER / workload).glob("with_*.py"):
-            try:
-                recipe = replace(read(path), fault=fault)
-                _require_contract(recipe)
-                for name in recipe.kernels:
-                    kernel_text(path, name)
-            except BrokenRecipe as error:
-                technique = path.stem.removeprefix("with_")
-                recipe = Recipe(workload, technique, path, "", technique, "", "", fault=plain(str(error)))
-            found.append(recipe)
-    return sorted(found, key=lambda r: (r.workload, r.technique != "numpy", r.technique))
+    _, fault = _folders()[workload]
+    for path in (FOLDER / workload).glob("with_*.py"):
+        try:
+            recipe = replace(read(path), fault=fault)
+            _require_contract(recipe)
+            for name in recipe.kernels:
+                kernel_text(path, name)
+        except BrokenRecipe as error:
+            technique = path.stem.removeprefix("with_")
+            recipe = Recipe(workload, technique, path, "", technique, "", "", fault=plain(str(error)))
+        found.append(recipe)
+    return sorted(found, key=lambda r: (r.technique != "numpy", r.technique))
+
+
+@cache
+def _every() -> list[Recipe]:
+    """Every recipe, the broken ones too, sorted by workload."""
+    return [recipe for workload in _folders() for recipe in _in(workload)]
 
 
 @cache
@@ -296,7 +305,7 @@ def recipes() -> list[Recipe]:
 
 def of_workload(name: str) -> list[Recipe]:
     """The recipes of a workload that can be read."""
-    return [recipe for recipe in recipes() if recipe.workload == name]
+    return [recipe for recipe in _in(name) if not recipe.fault]
 
 
 @cache
@@ -369,15 +378,10 @@ def engines() -> frozenset[str]:
     return frozenset(each.framework for each in recipes() if (each.engine or "").startswith(each.framework))
 
 
+@cache
 def find(workload: str, technique: str) -> Recipe | None:
     """The recipe of that name; None if there is none, if it was removed, or if it cannot be read."""
-    return _by_name(recipes).get((workload, technique))
-
-
-@cache
-def _by_name(every: Callable[[], list[Recipe]]) -> dict[tuple[str, str], Recipe]:
-    """Those of recipes(), or of what takes its place."""
-    return {(each.workload, each.technique): each for each in every()}
+    return next((recipe for recipe in of_workload(workload) if recipe.technique == technique), None)
 
 
 def choose(
@@ -388,19 +392,17 @@ def choose(
     for name in workload_names:
         if name not in _folders():
             raise UnknownName(nearest("workload", name, list(_folders())))
-    techniques = {recipe.technique for recipe in _every()}
-    theirs = sorted({each.technique for each in _every() if not workload_names or each.workload in workload_names})
+    mine = [recipe for name in _folders() if not workload_names or name in workload_names for recipe in _in(name)]
+    theirs = sorted({each.technique for each in mine})
     for name in technique_names:
-        if name not in techniques:
+        if name not in theirs and name not in {each.technique for each in _every()}:
             raise UnknownName(nearest("technique", name, theirs))
-    if machine.environment() not in environments():
+    if machine.environment() != machine.MAIN and machine.environment() not in environments():
         raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
     chosen = [
         recipe
-        for recipe in _every()
-        if (not workload_names or recipe.workload in workload_names)
-        and (not technique_names or recipe.technique in technique_names)
-        and (not lane or recipe.lane == lane)
+        for recipe in mine
+        if (not technique_names or recipe.technique in technique_names) and (not lane or recipe.lane == lane)
     ]
     if not chosen:
         words = [f" for {', '.join(workload_names)}"] if workload_names else []
