@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 import typer.testing
-from cloning import git, make_repository  # noqa: F401 - tests take git from here
+from cloning import copy_repository, git, make_repository  # noqa: F401 - tests take git from here
 
 from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.run import compare, rules, runner
@@ -170,14 +170,23 @@ def repository(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def written(repository):
+    """When each file of it was written."""
+    files = [path for path in repository.rglob("*") if ".git" not in path.parts and path.is_file()]
+    return {path: path.stat().st_mtime for path in files}
+
+
 @pytest.fixture
-def clone(repository, tmp_path, monkeypatch):
+def clone(repository, written, tmp_path, monkeypatch):
     """A copy of that repository; the current folder is in it."""
-    shutil.copytree(repository, tmp_path, dirs_exist_ok=True)
+    copy_repository(repository, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
     commits.changed_since.cache_clear()
-    return tmp_path
+    yield tmp_path
+    changed = [path for path, time in written.items() if path.stat().st_mtime != time]
+    assert not changed, "changed in every copy: see cloning.rewrite()"
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cloning import copy_repository
 from conftest import git, invoked
 from scaling import keep, row
 from test_store import add, result
@@ -71,7 +72,7 @@ def mutants(data, few):
 def filled(repository, tmp_path_factory):
     """A clone with results of two machines."""
     root = tmp_path_factory.mktemp("filled")
-    shutil.copytree(repository, root, dirs_exist_ok=True)
+    copy_repository(repository, root)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(root)
         patched.setenv("HOME", str(root))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from cloning import ROOT, git
+from cloning import ROOT, git, rewrite
 from making import result, timing, without
 from test_hostile import HOSTILE, OBEYED, is_harmless_html
 
@@ -283,10 +283,10 @@ def test_no_text_of_a_stored_file_is_obeyed(name):
 def test_what_changed_between_two_commits_is_the_code_not_the_comments(clone):
     path = clone / "recipes" / "multiply" / "with_numpy.py"
     before = git(clone, "rev-parse", "HEAD")
-    path.write_text(path.read_text() + "# a comment\n")
+    rewrite(path, path.read_text() + "# a comment\n")
     git(clone, "commit", "-qam", "two")
     same = git(clone, "rev-parse", "HEAD")
-    path.write_text(path.read_text() + "MORE = 1\n")
+    rewrite(path, path.read_text() + "MORE = 1\n")
     git(clone, "commit", "-qam", "three")
     after = git(clone, "rev-parse", "HEAD")
     git(clone, "rm", "-q", path)
@@ -330,7 +330,7 @@ def measured(clone, seconds, machine="somebody-elses-box"):
 def commit(clone, text):
     """Another version of a recipe, committed later."""
     path = clone / "recipes" / "multiply" / "with_numpy.py"
-    path.write_text(path.read_text() + text)
+    rewrite(path, path.read_text() + text)
     date = int(git(clone, "show", "--no-patch", "--format=%ct")) + 10
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message=next", GIT_COMMITTER_DATE=f"@{date} +0000")

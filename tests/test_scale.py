@@ -15,6 +15,7 @@ import numpy as np
 import pynvml
 import pytest
 import typer.testing
+from cloning import rewrite
 from conftest import git
 from scaling import built, keep, recipe, row, timing
 
@@ -557,7 +558,7 @@ def test_a_row_of_a_commit_that_is_not_here_is_named(clone):
 def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     first = git(clone, "rev-parse", "HEAD")
     recipe = clone / "recipes/random_subset_mean/with_ray.py"
-    recipe.write_text(recipe.read_text() + "\nOTHER = 1\n")
+    rewrite(recipe, recipe.read_text() + "\nOTHER = 1\n")
     git(clone, "commit", "--quiet", "--all", "--message=two")
     empty = row(mode=EMPTY, cost=Cost(1e-3))
     keep(clone / "benchmarks/results", "m", [row(), empty, row("dask")], first)

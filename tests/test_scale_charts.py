@@ -1,7 +1,7 @@
 """Drawings of what ``gpu-cookbook scale`` measured."""
 
 import pytest
-from conftest import git
+from cloning import git, rewrite
 from scaling import keep, row, spread_of_pixels
 
 from gpu_cookbook.render import scaling_charts, scaling_tables
@@ -54,7 +54,7 @@ def test_a_line_needs_two_numbers_of_workers(rows, tmp_path):
 def test_what_rests_on_a_recipe_that_has_changed_is_marked(clone):
     first = git(clone, "rev-parse", "HEAD")
     recipe = clone / "recipes/random_subset_mean/with_ray.py"
-    recipe.write_text(recipe.read_text() + "\nOTHER = 1\n")
+    rewrite(recipe, recipe.read_text() + "\nOTHER = 1\n")
     git(clone, "commit", "--quiet", "--all", "--message=two")
     keep(clone / "benchmarks/results", "m", [row()], first)
     keep(clone / "benchmarks/results", "m", [row(workers=2, time_s=0.5)], git(clone, "rev-parse", "HEAD"))

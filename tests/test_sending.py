@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cloning import drawing_only
+from cloning import copy_repository, drawing_only, rewrite
 from conftest import git, invoked
 from scaling import keep, row
 from test_door import OBEYED, SEVERAL, dumped, mutants
@@ -74,7 +74,7 @@ def notes(folder):
 def filled(repository, tmp_path_factory):
     """A clone with results of the machine "mine", and a folder of them that can be accepted."""
     root = tmp_path_factory.mktemp("filled")
-    shutil.copytree(repository, root, dirs_exist_ok=True)
+    copy_repository(repository, root)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(root)
         patched.setenv("HOME", str(root))
@@ -462,7 +462,7 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
     add(writer, "cupy", 40_000, "skipped", "needs an NVIDIA GPU")
     add(writer, "ray", 40_000, doubts={Metric.RESIDENT: "another program ran"}, timings={
         Metric.RESIDENT: Timing.of([1e-5, 1e-5, 3e-5, 4e-5])})  # fmt: skip
-    (clone / "recipes/multiply/with_dask.py").write_text("# other\n")
+    rewrite(clone / "recipes/multiply/with_dask.py", "# other\n")
     commits.changed_since.cache_clear()
     made = prepare(clone)
     assert errors(made) == []
@@ -671,7 +671,7 @@ def test_a_pull_request_is_verified_by_what_it_touches(clone, folder):
     git(clone, "commit", "--quiet", "--message=results")
     keep(results, "m", [row()], git(clone, "rev-parse", "HEAD"))
     (results / "x.sh").write_text("x")
-    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
+    rewrite(clone / "recipes/multiply/with_numpy.py", "# other\n")
     out, _ = invoked("verify", "--since", "base", code=1)
     assert "x.sh: is not a file of results" in out
     assert "a machine's lines belong into its own folder" in out
