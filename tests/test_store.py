@@ -16,7 +16,7 @@ from pathlib import Path
 
 import drawing
 import pytest
-from cloning import require_clone
+from cloning import require_clone, rewrite
 from conftest import HANG, UNPROBED, git, invoked
 
 from gpu_cookbook import catalogue, cli, machine
@@ -26,7 +26,6 @@ from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
-COMMAND = Path(sys.executable).with_name("gpu-cookbook")
 ASV = Path(sys.executable).with_name("asv")
 
 
@@ -364,13 +363,6 @@ def test_a_run_that_is_killed_leaves_what_was_stored(clone):
         assert ("multiply", "numpy", 40_000) in stored()
 
 
-def cookbook(*arguments, code=0, command=(COMMAND,)):
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=HANG)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
-
-
 def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     folder = clone / "benchmarks" / "results" / "m"
@@ -384,7 +376,7 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     (folder / "unknown.json").write_text(text.replace(commit, "f" * 40))
     with (folder / "runs.jsonl").open("a") as file:
         file.write('{"commit": "12", "ver')
-    out, err = cookbook("tables", "multiply", code=1)
+    out, err = invoked("tables", "multiply", code=1)
     assert "10.0 µs" in out
     for name in ("cut", "foreign", "empty", "date", "unknown"):
         assert f"benchmarks/results/m/{name}.json: " in err
@@ -403,16 +395,16 @@ def test_a_broken_file_is_not_written_over(clone):
 
 def test_unknown_names_list_the_known_ones(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
-    _, err = cookbook("tables", "--machine", "n", code=2)
+    _, err = invoked("tables", "--machine", "n", code=2)
     assert err == "There are no results for machine 'n'. There are: m.\n"
     add(store.Writer(store.Store(), "nvidia-h200"), "numpy", 40_000)
     for command in (["tables"], ["choose", "multiply", "-s", "7"]):
-        _, err = cookbook(*command, "--machine", "h200", code=2)
+        _, err = invoked(*command, "--machine", "h200", code=2)
         assert err == "There are no results for machine 'h200'. Did you mean nvidia-h200?\n"
-    _, err = cookbook("tables", "--commit", "0000000", code=2)
+    _, err = invoked("tables", "--commit", "0000000", code=2)
     assert "There are: " + git(clone, "rev-parse", "HEAD")[:8] in err
     for arguments in (["choose", "multiply", "-s", "7", "--machine", ""], ["tables", "--commit", ""]):
-        _, err = cookbook(*arguments, code=2)  # a variable of the shell that is not set
+        _, err = invoked(*arguments, code=2)  # a variable of the shell that is not set
         assert err.startswith("There are no results for ")
 
 
@@ -430,10 +422,10 @@ def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
         add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=median)
         commits.append(git(clone, "rev-parse", "HEAD"))
         commit_later(clone)
-    out, _ = cookbook("tables", "multiply", "--format", "json")
+    out, _ = invoked("tables", "multiply", "--format", "json")
     values = {row["value_s"] for table in json.loads(out) for row in table["rows"] if row.get("metric") == "resident"}
     assert [round(value, 9) for value in values] == [3e-5]
-    out, _ = cookbook("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
+    out, _ = invoked("tables", "--commit", commits[0][:8], "--commit", commits[1][:8], "--format", "json")
     (row,) = [row for row in json.loads(out)[0]["rows"] if row["metric"] == "resident"]
     assert row["verdict"] == "slower" and row["ratio_x"] == pytest.approx(3)
 
@@ -445,9 +437,9 @@ def test_two_machines_never_stand_for_one_another_unasked(clone):
     git(clone, "commit", "--quiet", "--allow-empty", "--message=next")
     add(store.Writer(store.Store(), "slow"), "numpy", 40_000, median=1e-4)
     commits = [word for commit in ("HEAD~1", "HEAD") for word in ("--commit", git(clone, "rev-parse", commit))]
-    out, _ = cookbook("tables", *commits, "--format", "json")
+    out, _ = invoked("tables", *commits, "--format", "json")
     assert {row["before_machine"] for table in json.loads(out) for row in table["rows"]} == {"slow"}
-    out, _ = cookbook("tables", "--machine", "slow", "--machine", "fast", "--format", "json")
+    out, _ = invoked("tables", "--machine", "slow", "--machine", "fast", "--format", "json")
     assert {row["verdict"] for table in json.loads(out) for row in table["rows"]} == {"faster"}
 
 
@@ -502,7 +494,7 @@ def test_what_a_later_commit_did_not_measure_is_shown_from_an_earlier_one(clone)
         writer = store.Writer(store.Store(), "m")
         add(writer, "numpy", 40_000, workload=workload)
         commit_later(clone)
-    out, _ = cookbook("tables", "--format", "json")
+    out, _ = invoked("tables", "--format", "json")
     workloads = {row["workload"] for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"}
     assert workloads == {"multiply", "increment"}
 
@@ -511,8 +503,8 @@ def test_a_result_of_a_recipe_or_kernel_that_has_changed_is_stale(clone):
     writer = store.Writer(store.Store(), "m")
     for technique in ("numpy", "pycuda", "pyopencl"):
         add(writer, technique, 40_000)
-    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
-    (clone / "kernels/multiply.cu").write_text("other\n")
+    rewrite(clone / "recipes/multiply/with_numpy.py", "# other\n")
+    rewrite(clone / "kernels/multiply.cu", "other\n")
     commits.changed_since.cache_clear()
     assert {t: each.stale for (_, t, _), each in stored().items()} == {"numpy": True, "pycuda": True, "pyopencl": False}
 
@@ -523,7 +515,7 @@ def test_what_a_recipe_left_that_is_gone_is_shown_beside_others(clone):
         add(writer, technique, 40_000)
     (path,) = (clone / "benchmarks/results/m").glob("*-existing-*.json")
     path.write_text(path.read_text().replace("torch", "gone_tuned"))
-    out, _ = cookbook("tables", "multiply", "--format", "json")
+    out, _ = invoked("tables", "multiply", "--format", "json")
     rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]
     assert {(row["technique"], row["lane"]) for row in rows} == {("numpy", "idiomatic"), ("gone_tuned", "tuned")}
 
@@ -542,32 +534,37 @@ def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
     ):
         text = (clone / file).read_text()
         assert old in text
-        (clone / file).write_text(text.replace(old, new) + ("# words\n" if file.endswith(".py") else "/* words */\n"))
+        rewrite(clone / file, text.replace(old, new) + ("# words\n" if file.endswith(".py") else "/* words */\n"))
     commits.changed_since.cache_clear()
     stale = {technique: each.stale for (_, technique, _), each in stored().items()}
     assert stale == {"numpy": False, "torch": True, "pycuda": False, "pyopencl": True}
 
 
 def test_a_result_is_stored_with_a_commit_only(clone):
-    (clone / "recipes/multiply/with_numpy.py").write_text("# other\n")
-    _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    rewrite(clone / "recipes/multiply/with_numpy.py", "# other\n")
+    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
     assert "commit your changes in recipes, kernels, gpu_cookbook first" in err
     git(clone, "commit", "--quiet", "--all", "--message=other")
-    _, err = cookbook("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
     assert "pip install --editable" in err
 
 
 @pytest.mark.slow
 def test_compare_saves_and_goes_on(clone):
-    save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json")
-    out, _ = cookbook(*save, command=UNPROBED)
+    def saved(*more):
+        save = ("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", "--format", "json", *more)
+        done = subprocess.run([*UNPROBED, *save], capture_output=True, text=True, timeout=HANG)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
+        return done.stdout, done.stderr
+
+    out, _ = saved()
     measured = {c["size"]: c for c in json.loads(out) if c["status"] == "ok"}
     kept = {size: each.timings[Metric.RESIDENT] for (_, _, size), each in stored().items()}
     assert {size: timing.median for size, timing in kept.items()} == {s: c["resident_s"] for s, c in measured.items()}
     assert all(not math.isnan(timing.ci99[0]) for timing in kept.values())
     for each in stored().values():  # longer than all calls that are in it
         assert each.took > sum(timing.median * timing.count for timing in each.timings.values())
-    out, err = cookbook(*save, "--resume", command=UNPROBED)
+    out, err = saved("--resume")
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} results are already stored" in err
 
@@ -639,19 +636,19 @@ def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone,
     ],
 )
 def test_options_that_do_not_fit_say_so(clone, arguments, words):
-    _, err = cookbook("compare", "multiply", "-t", "numpy", *arguments, code=2)
+    _, err = invoked("compare", "multiply", "-t", "numpy", *arguments, code=2)
     assert words in err
 
 
 def test_without_a_commit_it_says_so(clone):
     shutil.rmtree(clone / ".git")
-    _, err = cookbook("tables", code=2)
+    _, err = invoked("tables", code=2)
     assert "is not a git repository with a commit" in err
 
 
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _, err = cookbook("tables", code=2)
+    _, err = invoked("tables", code=2)
     assert "run this command inside a clone" in err
 
 
