@@ -726,6 +726,7 @@ def test_a_program_may_print_anything():
     assert facts._run("printf", r"\377 12") == "\N{REPLACEMENT CHARACTER} 12"
 
 
+@pytest.mark.slow
 def test_this_machine():
     findings = {finding.name: finding for finding in doctor.examine()}
     assert findings["Python"].status == "ok"

@@ -213,6 +213,7 @@ def test_a_round_trip_refuses_an_out_that_does_not_fit(recipe):
                 module.round_trip(a, b, out=out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes(*FROM_HOST))
 def test_out_may_overlap_a_factor(recipe):
     module = module_of(recipe)

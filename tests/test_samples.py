@@ -19,7 +19,7 @@ def shares_the_samples(recipe):
     return recipe.workload == "random_subset_mean" and recipe.shares_samples
 
 
-@pytest.fixture(scope="module", params=recipes(shares_the_samples))
+@pytest.fixture(scope="module", params=recipes(shares_the_samples, slow=starts_slowly))
 def mean(request):
     """rows, columns, seed -> a recipe's answer, its engine started."""
     module = Loader(request.param).execute()

@@ -10,7 +10,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from unittest import mock
 
-import distributed
 import numpy as np
 import pynvml
 import pytest
@@ -807,7 +806,7 @@ def test_a_task_of_ray_asks_for_what_its_recipe_needs(monkeypatch):
 
 def test_dask_does_not_hash_what_goes_to_a_task(monkeypatch):
     client = mock.Mock()
-    monkeypatch.setattr(distributed, "default_client", lambda: client)
+    monkeypatch.setattr("distributed.default_client", lambda: client)
     engines.dask_futures(recipe("dask_processes"), 1)(1, b"payload")
     client.scatter.assert_called_once_with(b"payload", hash=False)
 

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 
-import distributed
 import psutil
 import pytest
 from conftest import HANG, until
@@ -288,7 +287,9 @@ class Dask:
         until(lambda: answers(self.port))
         self.workers = [self.start("worker", self.address, "--nthreads", "1", "--no-nanny") for _ in range(workers)]
         if workers:
-            with distributed.Client(self.address) as client:
+            from distributed import Client
+
+            with Client(self.address) as client:
                 client.wait_for_workers(workers, timeout=HANG)
 
     @staticmethod
@@ -319,7 +320,9 @@ def behind_scheduler(dask):
 def test_the_workers_cannot_import_this_package(dask):
     import importlib
 
-    with distributed.Client(dask.address) as client:
+    from distributed import Client
+
+    with Client(dask.address) as client:
         found = client.run(importlib.import_module, "gpu_cookbook", on_error="return")
     assert [str(error) for error in found.values()] == ["refused", "refused"]
 
@@ -336,7 +339,9 @@ def test_what_an_engine_costs_is_known_of_workers_without_this_package(behind_sc
 
 
 def test_the_scheduler_and_its_workers_are_there_afterwards(dask, behind_scheduler):
-    with distributed.Client(dask.address) as client:
+    from distributed import Client
+
+    with Client(dask.address) as client:
         assert len(client.scheduler_info()["workers"]) == 2
         assert client.submit(sum, [1, 2]).result(timeout=HANG) == 3
 

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 from drawing import ORIGIN, row
-from matplotlib.figure import Figure
 
 from gpu_cookbook.render import scaling_charts, svg
 from gpu_cookbook.scaling import WEAK, completed
@@ -76,6 +75,8 @@ def test_what_rests_on_a_stale_row_is_marked():
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap():
+    from matplotlib.figure import Figure
+
     axes = Figure(figsize=(5, 3)).add_subplot()
     names = list("abcd")
     lines = {name: completed([row("ray"), row("ray", 2, 0.5)]) for name in names}
@@ -89,7 +90,8 @@ def test_names_at_the_ends_of_lines_do_not_overlap():
 def test_a_drawing_has_one_panel_per_mode(tmp_path, monkeypatch):
     titles = []
     monkeypatch.setattr(
-        Figure, "savefig", lambda figure, *_, **__: titles.extend(axes.get_title() for axes in figure.axes)
+        "matplotlib.figure.Figure.savefig",
+        lambda figure, *_, **__: titles.extend(axes.get_title() for axes in figure.axes),
     )
     found = [row("ray", kind="core"), row("ray", 2, kind="core"), row("ray", 2, 1.1, "core", mode=WEAK)]
     scaling_charts.plot_scaling(completed(found), tmp_path / "a.png", "here")
