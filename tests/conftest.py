@@ -1,3 +1,4 @@
+import gc
 import os
 import re
 import shutil
@@ -200,6 +201,16 @@ def browser():
         )
         yield chromium
         chromium.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is made meanwhile stays: nobody looks for garbage in it, neither now nor during the tests."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(items):
