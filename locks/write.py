@@ -37,10 +37,10 @@ def extras() -> list[str]:
 def measured(extra: str) -> tuple[str, dict[str, str]]:
     """The Python, as in "3.12", and {distribution: version} of the newest stored results of the machine that an extra
     is for. Other environments have versions of their own."""
-    results, _ = asv_files.Store().load()
-    mine = [each for each in results if each.origin and each.origin.machine == MEASURED.get(extra)]
-    found = [each for each in mine if each.environment == machine.MAIN and each.versions]
-    newest_last = sorted(found, key=lambda each: each.origin.order)
+    store = asv_files.Store()
+    results = store.load(store.folder / MEASURED[extra])[0] if extra in MEASURED else []
+    found = [each for each in results if each.environment == machine.MAIN and each.versions]
+    newest_last = sorted(found, key=lambda each: each.stored.order)
     versions = dict(pair.split() for each in newest_last for pair in each.versions.split(", "))
     python = ".".join(versions.pop("Python", OLDEST).split(".")[:2])
     return python, {canonicalize_name(name): Version(version).public for name, version in versions.items()}

@@ -38,7 +38,7 @@ def test_help_names_every_command():
     out, _ = cookbook("--help")
     for command in ("list", "doctor", "choose", "show", "check", "compare"):
         assert command in out
-        assert "--help" in cookbook(command, "--help")[0]
+        assert "--help" in invoked(command, "--help")[0]
 
 
 def test_one_thing_has_one_name_in_all_commands():

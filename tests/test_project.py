@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cloning import require_clone
+from conftest import invoked
 from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -82,7 +83,7 @@ def test_workflows_pin_their_actions_and_have_least_permissions():
         assert "${{ inputs" not in step.get("run", "") and "${{ github" not in step.get("run", ""), "a shell's code"
 
 
-def test_what_workflows_run_exists(tmp_path):
+def test_what_workflows_run_exists(monkeypatch):
     """Each make target, each command of the tool with its options, and each file that they name."""
     text = "\n".join(commands())
     targets = re.findall(r"^make (?:-C \S+ )?([\w-]+)", text, re.MULTILINE)
@@ -92,14 +93,10 @@ def test_what_workflows_run_exists(tmp_path):
     assert set(targets) <= set(phony.split())
     named = re.findall(r"gpu-cookbook (\w+)(.*)", text)
     assert {"check", "compare", "tables"} <= {command for command, _ in named}
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "dumb")
     for command, rest in named:
-        help_text = subprocess.run(
-            [sys.executable, "-c", "from gpu_cookbook.cli import app; app()", command, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"COLUMNS": "200", "TERM": "dumb"},
-        ).stdout
+        help_text, _ = invoked(command, "--help")
         for option in re.findall(r"(?<!\S)--?[a-z]+", rest):
             assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_text), f"{command} {option}"
 
