@@ -1,4 +1,5 @@
 import gc
+import io
 import os
 import re
 import shutil
@@ -178,9 +179,28 @@ def written(repository):
     return {path: path.stat().st_mtime for path in files}
 
 
+@pytest.fixture(scope="session")
+def list_suite():
+    """asv's list of the benchmarks, made once: to make it takes half of the time of a Writer, and it is the same in
+    every copy of the repository, as Python imports the suite only once."""
+    from asv_runner import discovery
+
+    found, find = [], discovery.list_benchmarks
+
+    def listed(folder, file):
+        if not found:
+            text = io.StringIO()
+            find(folder, text)
+            found.append(text.getvalue())
+        file.write(found[0])
+
+    return listed
+
+
 @pytest.fixture
-def clone(repository, written, tmp_path, monkeypatch):
+def clone(repository, written, list_suite, tmp_path, monkeypatch):
     """A copy of that repository; the current folder is in it."""
+    monkeypatch.setattr("asv_runner.discovery.list_benchmarks", list_suite)
     copy_repository(repository, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))  # asv's ~/.asv-machine.json
