@@ -45,7 +45,8 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
     found = {}
     for metric in METRICS:
         for mine in grouped(results, on_gpu):
-            every = [means for each in mine if len(means := logarithms(each.runs.get(metric, {}), machines)) > 1]
+            repeated = [runs for each in mine if len(runs := each.runs.get(metric, {})) > 1]  # a small part of them
+            every = [means for runs in repeated if len(means := logarithms(runs, machines)) > 1]
             if every:
                 squares = sum(len(means) * statistics.pvariance(means.values()) for means in every)
                 freedom = sum(len(means) - 1 for means in every)
