@@ -40,7 +40,7 @@ def upload(keys, values):
         raise ValueError(f"group_mean takes two flat arrays of one length, not {keys.shape} and {values.shape}")
     client = distributed.default_client()
     workers = list(client.nthreads())
-    if keys.size >= 2**31 * len(workers):
+    if keys.size > (2**31 - 1) * len(workers):
         raise ValueError(f"cuDF counts rows with 32 bits: {len(workers)} GPUs cannot take {keys.size:,}")
     count = max(1, min(len(workers), keys.size))
     # Scattered, as Dask warns of large data in a graph; hash=False, or it hashes every byte.
