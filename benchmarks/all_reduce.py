@@ -36,7 +36,9 @@ LIMIT = 120  # seconds without a message: until the first one, a process imports
 def nccl() -> list[str]:
     """The version of NCCL that pip installed, and what the environment sets for it."""
     found = [f"{each.name} {each.version}" for each in metadata.distributions() if "nvidia-nccl" in each.name]
-    return [*found, *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NCCL_"))]
+    # NCCL_VERSION is no setting: NVIDIA's containers say with it which NCCL they brought themselves.
+    names = sorted(name for name in os.environ if name.startswith("NCCL_") and name != "NCCL_VERSION")
+    return [*found, *(f"{name}={os.environ[name]}" for name in names)]
 
 
 def script_of(name: str) -> catalogue.Recipe:

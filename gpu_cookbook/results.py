@@ -269,7 +269,7 @@ class Result:
     rates: Rates | None = None  # see judged()
     speedups: Mapping[Metric, float] = field(default_factory=dict)  # over NumPy, see completed()
     crossings: Mapping[Metric, Crossing] = field(default_factory=dict)
-    took: float | None = None  # seconds to measure it; of a recipe's first result, with its start
+    took: float | None = None  # seconds to measure it; of a recipe's first result, with its imports and edge sizes
     origin: Origin | None = None
     runs: Mapping[Metric, Mapping[Run, float]] = field(default_factory=dict)  # each value that was measured
 

@@ -1,5 +1,5 @@
 """A recipe for a GPU, of one of the workloads in test_cudf.py, on the host: ``python cudf_on_host.py PATH``. One for
-every GPU has three of them, each of which is a process."""
+every GPU finds three of them, each of which is a process."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from gpu_cookbook.run.worker import Loader
 def main(path):
     recipe = catalogue.read(path)
     workload = workload_for(recipe)
-    if "dask_cuda" in recipe.packages:
+    if "dask_cuda" in recipe.packages:  # each call takes a tenth of a second: fewer of them
         os.environ["GPUS_HERE"] = "3"
         sys.path.insert(0, str(Path(__file__).with_name("several_gpus")))
         del workload.special_inputs
@@ -37,7 +37,6 @@ def main(path):
     module = loader.execute()
     if recipe.technique == "cudf_pandas":
         assert module.pd.accelerated, "pandas was imported before install()"
-    # Each call of an engine takes a tenth of a second.
     engine = getattr(module, "engine", None)
     with engine() if engine else contextlib.nullcontext():
         *others, last = workload.EDGE_SIZES

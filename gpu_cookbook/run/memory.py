@@ -169,7 +169,7 @@ def _names(kept: Sequence[Any]) -> set[Any]:
         elif type(leaf) is np.ndarray:
             found |= {leaf.ctypes.data} if leaf.size else set()
         elif type(leaf).__module__.startswith("distributed"):
-            found.add(leaf.key)  # all futures of a key have one result
+            found.add(getattr(leaf, "key", leaf))  # all futures of a key have one result
         elif not is_on_host(leaf):
             found.add(leaf)
     return found

@@ -149,6 +149,7 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
 
 def compare(job: Mapping[str, Any], say: Say) -> None:
     """Measures a recipe at each size, after a look at its answers at the edge sizes. check() saw the rest."""
+    begun = time.perf_counter()
     recipe = catalogue.read(Path(job["path"]))
     workload = workload_for(recipe)
     sizes = list(map(_size, job["sizes"]))
@@ -199,7 +200,10 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
                 return
         for size in sizes:
             say(start=size)
-            say(result=to_wire(attempt(partial(measured, size), blank(size))))
+            result = attempt(partial(measured, size), blank(size))
+            now = time.perf_counter()
+            say(result=to_wire(replace(result, took=now - begun)))
+            begun = now
 
 
 def _size(size: int | list[int]) -> Size:

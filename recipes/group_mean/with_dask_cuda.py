@@ -1,14 +1,15 @@
-"""Group mean in Dask: its DataFrame, with a partition of cuDF on each GPU, and dask-cuda's worker process for each.
+"""Group mean in Dask: a DataFrame with one cuDF partition on each GPU, held by a worker process of dask-cuda.
 
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" dask-cudf-cu13
-Shapes: fewer than 2**31 rows for each GPU
+Shapes: fewer than 2**31 rows for each GPU, and fewer than 2**31 means of all GPUs together
 Environment: rapids
 Follows: https://docs.rapids.ai/api/dask-cudf/stable/
 Engine: Dask, futures
 
-Each GPU adds up its partition by key. One of them then combines these sums, and must have room for all of them.
+Each GPU adds up and counts its partition by key. One of them combines these, a row for each key of each GPU: it must
+have room for all of them.
 """
 
 from contextlib import contextmanager
@@ -43,12 +44,13 @@ def upload(keys, values):
     if keys.size > (2**31 - 1) * len(workers):
         raise ValueError(f"cuDF counts rows with 32 bits: {len(workers)} GPUs cannot take {keys.size:,}")
     count = max(1, min(len(workers), keys.size))
-    # Scattered, as Dask warns of large data in a graph; hash=False, or it hashes every byte.
+    # Scattered, because Dask warns of large data in a graph; with hash=False, or Dask hashes every byte.
     parts = [
         client.submit(to_table, *client.scatter([*part], workers=[w], hash=False), workers=[w], pure=False)
         for w, *part in zip(workers, np.array_split(keys, count), np.array_split(values, count), strict=False)
     ]
-    types = to_table(keys[:0], values[:0])  # on a GPU here, too: Dask asks cuDF what each step will return
+    types = to_table(keys[:0], values[:0])  # on a GPU of this process, too: Dask asks cuDF what each step will return
+    # from_map would leave it to Dask which GPU gets which part.
     return (dask_cudf.from_delayed(parts, meta=types).persist(),)
 
 
