@@ -77,10 +77,11 @@ class Run:
         """The command's process and all that came of it."""
         return marked(self.mark)
 
-    def at_work(self, words):
-        """One of the processes with these words in their command line, as soon as it holds a chunk of 5,000²."""
+    def at_work(self, words, mark=None):
+        """One of the processes with these words in their command line, as soon as it holds a chunk of 5,000². ``mark``:
+        that of a cluster that ran before, if not this run's own."""
         while self.popen.poll() is None:
-            process = at_work(self.family(), words)
+            process = at_work(marked(mark or self.mark), words)
             if process:
                 return process
             time.sleep(0.1)  # a look at all processes takes 10 ms of a core, which what is waited for needs

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from conftest import HANG, until
-from scaling import HERE, OURS, Run, at_work, command, cookbook, marked, rows_of
+from scaling import HERE, OURS, Run, command, cookbook, marked, rows_of
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import family
@@ -484,7 +484,7 @@ def test_a_ray_that_dies_is_said(tmp_path_factory):
     dying = Ray(tmp_path_factory.mktemp("r"))
     try:
         with Run("--size", "60000", "--address", dying.address, "--format", "json", **NO_OTHER) as run:
-            until(lambda: at_work(marked(dying.mark), "ray::chunk_sum"))
+            run.at_work("ray::chunk_sum", dying.mark)
             dying.stop()
             said_of(run, dying.address)
     finally:
