@@ -231,7 +231,8 @@ def of(name):
 
 def test_it_is_stored_for_each_number_of_gpus(saving, monkeypatch, capsys):
     monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
-    monkeypatch.setattr(benchmark.metadata, "distributions", lambda: [])  # NCCL's may be installed with PyTorch
+    # NCCL's may be installed with PyTorch. The module of Python itself stays: what it says is kept for other tests.
+    monkeypatch.setattr(benchmark, "metadata", SimpleNamespace(distributions=lambda: []))
     monkeypatch.setattr(benchmark, "measured", lambda name, gpus: iter(filter(of(name), steps(len(gpus)))))
     benchmark.main(save="made-up")
     assert "An all-reduce on 3 GPUs" in capsys.readouterr().out
