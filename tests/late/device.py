@@ -176,8 +176,8 @@ class Device:
         return memory if owner is None else np.asarray(owner(memory))
 
     def is_pinned(self, x):
-        start = x.ctypes.data
-        return any(first <= start and start + x.nbytes <= first + size for first, size in list(self.pinned.items()))
+        start = x.ctypes.data  # below, a copy: other threads may add to it, and the end of an array take from it
+        return any(first <= start and start + x.nbytes <= first + size for first, size in self.pinned.copy().items())
 
     def upload(self, stream, to, host):
         """Bytes of the host, which are read now if they are not page-locked."""
@@ -197,7 +197,7 @@ class Device:
         for first, memory in reversed(self.known):
             if first <= address < first + memory.nbytes and first in self.live:
                 return memory[address - first :]
-        for first, size in list(self.pinned.items()):
+        for first, size in self.pinned.copy().items():
             if first <= address < first + max(1, size):
                 return np.ctypeslib.as_array((ctypes.c_uint8 * (first + size - address)).from_address(address))
         raise ValueError(f"an illegal memory access, at {address}")
