@@ -12,7 +12,7 @@ from gpu_cookbook.render import speedups
 from gpu_cookbook.store import asv_files
 
 PICTURE = Path(__file__).with_name("speedups.png")
-GPU_MACHINE = "nvidia-h200"
+GPU_MACHINE = "nvidia-h100"
 TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with both transfers."
 
 

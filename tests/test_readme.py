@@ -33,11 +33,11 @@ def test_it_can_be_read_in_five_minutes():
 
 @pytest.fixture(scope="module")
 def run():
-    """The newest stored run of benchmarks/transfers.py on an H200."""
+    """The newest stored run of benchmarks/transfers.py on the GPU of README's picture."""
     require_clone()
     found, complaints = transfers.kept(ROOT / "benchmarks" / "results")
     assert not complaints
-    return found["nvidia-h200"]
+    return found[runpy.run_path(str(ROOT / "docs" / "readme.py"))["GPU_MACHINE"]]
 
 
 def words_of(path):

@@ -53,8 +53,8 @@ def speedups(results: Sequence[Result]) -> Chart | None:
     text = (
         "Upper number of a cell: the call alone, with the data on the GPU. Lower number: the call with both transfers,"
         f" from host arrays to a host result, still against NumPy's call alone. {CPU}: the fastest recipe without a"
-        " GPU. Other rows: the plainest recipe of each framework with at least half as many workloads as the one that"
-        " has most. An empty cell has no recipe, or no time that counts"
+        " GPU. Other rows: the plainest recipe of each framework with at least a third as many workloads as the one"
+        " that has most. An empty cell has no recipe, or no time that counts"
     )
     if absent := _absent(results, workloads):
         text += f". {absent}"
@@ -109,7 +109,7 @@ def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
 
 def _cells(results: Sequence[Result]) -> Cells:
     """Of each framework the plainest idiomatic recipe that ran on a GPU, and the fastest of those that ran on the CPU.
-    A framework is left out if it is in fewer than half as many workloads as the one that is in most, and so is an
+    A framework is left out if it is in fewer than a third as many workloads as the one that is in most, and so is an
     engine, which is for several GPUs."""
     engines = catalogue.engines()
     known = [each for each in results if not each.is_numpy and each.speedups.get(Metric.RESIDENT)]
@@ -122,7 +122,7 @@ def _cells(results: Sequence[Result]) -> Cells:
         fastest = max(mine, key=lambda each: each.speedups[Metric.RESIDENT])
         cells[name, mine[0].workload] = fastest if name == CPU else plainest
     counts = Counter(name for name, _ in cells if name != CPU)
-    often = {name for name, count in counts.items() if 2 * count >= max(counts.values())}
+    often = {name for name, count in counts.items() if 3 * count >= max(counts.values())}
     there = {workload for name, workload in cells if name in often}
     return {key: each for key, each in cells.items() if key[0] in often | {CPU} and key[1] in there}
 
