@@ -296,7 +296,12 @@ class Knowledge:
                 fixed = proportional(_points(basis, metric, question), 0)
                 if not (least or fixed) and seconds < (CLOSE - 1) * most:
                     return None  # a fixed cost of as much would not show in the times of larger sizes
-                seconds = min(max(seconds, least), most)
+                seconds = max(seconds, least)
+                if question.work() > catalogue.workload_module(question.workload).bytes_moved(question.size):
+                    # A small product runs at a lower rate. The line takes all of that for a fixed cost, and a power of
+                    # the work takes none: their geometric mean is off by the least factor.
+                    seconds = math.sqrt(seconds * max(least, _power(basis, metric, question)))
+                seconds = min(seconds, most)
         return Estimate(seconds, metric, basis)
 
     def _at_most(self, mine: Sequence[Result], question: Question) -> Estimate | None:
@@ -334,6 +339,13 @@ def _along(basis: Sequence[Result], metric: Metric, question: Question) -> float
 
 def _points(basis: Sequence[Result], metric: Metric, question: Question) -> list[tuple[float, float]]:
     return [(question.work(each.size), each.order(metric)) for each in basis]
+
+
+def _power(basis: Sequence[Result], metric: Metric, question: Question) -> float:
+    """As _along(), but by a power of the work."""
+    (less, short), (more, long) = _points(basis, metric, question)
+    power = max(0.0, math.log(long / short) / math.log(more / less))
+    return short * float((question.work() / less) ** power)
 
 
 def _least(result: Result, question: Question) -> float:

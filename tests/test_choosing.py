@@ -223,6 +223,21 @@ def test_far_below_the_smallest_size_a_fixed_cost_may_be_all_that_is_left():
     assert "numba_cpu is the most that it takes: as if all of what 1,000,000 take were a fixed cost." in said
 
 
+def test_small_products_run_at_a_lower_rate_and_not_all_of_that_is_a_fixed_cost():
+    """8 times the work takes 4 times as long: a line has 4/7 ms of fixed cost, and the power of the work is 2/3."""
+    own = [
+        replace(on_cpu("numpy", size, seconds), workload="matmul") for size, seconds in ((1_000, 1e-3), (2_000, 4e-3))
+    ]
+    (known,) = Knowledge(own).estimates(asked(125, Data.HOST, "matmul"))
+    line, power = (4 + 3 / 512) / 7 * 1e-3, 1e-3 / 64
+    assert known.seconds == pytest.approx((line * power) ** 0.5)
+    other = replace(on_cpu("numpy", SMALL, 1e-4), workload="increment")
+    (known,) = Knowledge([*own, other]).estimates(asked(125, Data.HOST, "matmul"))
+    assert known.seconds == pytest.approx((line * 1e-4) ** 0.5)
+    (same,) = Knowledge(own).estimates(asked(999, Data.HOST, "matmul"))
+    assert 0.99e-3 < same.seconds < 1e-3
+
+
 def test_where_the_work_begins_with_a_file_no_other_workload_says_what_a_call_takes():
     own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (10 * MIDDLE, 2e-3))]
     other = [replace(on_cpu("numpy", SMALL, 1e-2), workload="increment")]
