@@ -41,9 +41,9 @@ from gpu_cookbook.render import (
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, stale, timing
 from gpu_cookbook.render.html_page import Site
-from gpu_cookbook.render.tables import Recipe, Table
+from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.results import Metric, Result, grouped, of_one_environment
-from gpu_cookbook.units import seconds
+from gpu_cookbook.units import digits, seconds
 from gpu_cookbook.words import markdown
 
 HERE = Path(__file__).parent
@@ -88,6 +88,7 @@ def write():
         put(f"generated/{after}.diff", difference)
     put("generated/machines.md", machines_list())
     put("generated/beside.html", besides())
+    put("generated/took.html", full_measurement())
     one_kind = beside.of_one_kind([stored.past(machine) for machine in stored.results()])
     put("generated/one-kind.html", table_html(one_kind, "") if one_kind else "")
     put("generated/history.md", history_list())
@@ -460,6 +461,21 @@ def besides() -> str:
     found = [beside.beside(mine, other) for machine, other in every.items() if machine != stored.GPU_MACHINE]
     shown = "".join(table_html(table, "") for table in found if table)
     return shown or "<p>No two GPUs have results of today's recipes.</p>\n"
+
+
+def full_measurement() -> str:
+    """How long the newest results of GPU_MACHINE took, by workload."""
+    parts = grouped(stored.of(stored.GPU_MACHINE), lambda each: each.workload)
+    known = {mine[0].workload: [each.took for each in mine if each.took] for mine in parts}
+    rows = [
+        (mine[0].workload, str(len(mine)), str(len(times)), digits(sum(times) / 60) if times else UNKNOWN)
+        for mine, times in zip(parts, known.values(), strict=True)
+    ]
+    every = [time for times in known.values() for time in times]
+    rows.append(("all", str(sum(map(len, parts))), str(len(every)), digits(sum(every) / 60)))
+    title = f"What it took to measure the newest results of {stored.GPU_MACHINE}"
+    head = ("workload", "results", "with a known time", "minutes of these")
+    return table_html(Table(title, head, "lrrr", [tuple(map(Entry, row)) for row in rows], [], []), "")
 
 
 def sent_by(machine: str) -> str:
