@@ -274,6 +274,8 @@ class Machine(Figure):
     """GPUs, processor, driver and date of the machine on which scaling was measured."""
 
     def figure(self, name):
+        if name != stored.GPUS_MACHINE:
+            raise stored.NotStored(f"scaling is shown of {stored.GPUS_MACHINE}, not of '{name}'")
         # A run on fewer cores says that the processor has so many: "Intel Xeon, 64 cores" and "Intel Xeon, 1 cores".
         newest_first = reversed(stored.scaled_runs())
         run = max(newest_first, key=lambda run: (len(run.processor), run.processor))

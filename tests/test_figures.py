@@ -124,6 +124,11 @@ def test_a_time_of_an_all_reduce_is_that_of_the_machine_with_several_gpus(said, 
             said("Reduced", words)
 
 
+def test_the_machine_of_scaling_is_no_other(said):
+    with pytest.raises(Exception, match=f"not of '{MACHINE}'"):
+        said("Machine", MACHINE)
+
+
 def test_a_range_is_that_of_all_runs_of_the_machine(said):
     assert said("Moved", "limit_up range", runs=[NEWER, OWN, ELSEWHERE]) == "20.0 ms to 40.0 ms in 2 runs"
 

@@ -47,9 +47,10 @@ def test_what_does_not_count_is_left_out():
     cupy = result("cupy", LARGE, 0.01)
     found = [result("dask_cupy", LARGE, 0.1, framework="Dask"), result("a", LARGE, 0.1, framework="A", math="TF32")]
     rare = [result("b", LARGE, 0.1, framework="B")]
-    many = [each for workload in ("increment", "norm") for each in of(workload, [*NUMPY, cupy])]
+    many = [each for workload in ("increment", "matmul", "norm") for each in of(workload, [*NUMPY, cupy])]
     assert described(*NUMPY, cupy, *found, *rare, *many) == [
         "CuPy, increment: 100",
+        "CuPy, matmul: 100",
         "CuPy, multiply: 100",
         "CuPy, norm: 100",
     ]
