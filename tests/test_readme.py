@@ -47,7 +47,7 @@ def words_of(path):
 @pytest.mark.parametrize(
     ("words", "over", "under", "least", "most"),
     [
-        ("takes about as long as in NumPy on one core", "pageable", "numpy", 0.8, 1.25),
+        ("is no faster than in NumPy on one core", "pageable", "numpy", 0.95, 4),
         ("it is several times as fast", "numpy", "both_ways", 4, 15),
         ("takes about as long as all CPU cores do", "both_ways", "torch_cpu", 0.8, 1.25),
     ],
