@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from readme import GPU_MACHINE
@@ -144,12 +144,12 @@ def crossing(workload: str, technique: str, metric: str, other: str) -> tuple[li
             one, measured = named(f"{workload} {technique} {size} {metric}")
             base, resident = named(f"{workload} {other} {size} resident")
             if typed.of_one_state(one, base) and not (one.doubt(measured) or base.doubt(resident)):
-                points.append((size, base.value(resident) / one.value(measured)))
+                points.append((size, one.value(measured), base.value(resident)))
                 found += [one, base]
             else:
                 apart += [one, base]
     if points:
-        return found, Crossing.of(points)
+        return found, Crossing.of(points, partial(catalogue.work, workload))
     if apart:
         return apart, None
     raise NotStored(f"'{workload} {technique} {metric}' was not compared with {other}")

@@ -346,6 +346,12 @@ def workload_module(name: str) -> ModuleType:
     return importlib.import_module(f"gpu_cookbook.recipes.{name}")
 
 
+def work(name: str, size: int | tuple[int, ...]) -> float:
+    """To what the time of large arrays is in proportion: bytes or operations of the workload, whichever are more."""
+    workload = workload_module(name)
+    return float(max(workload.bytes_moved(size), workload.operations(size)))
+
+
 def is_size(name: str, size: int | tuple[int, ...]) -> bool:
     """Whether a size has as many numbers as those of the workload."""
     first = workload_module(name).SIZES[0]

@@ -12,7 +12,18 @@ import psutil
 
 from gpu_cookbook import catalogue, machine, repeats, units
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import TIMED, Metric, Result, Size, grouped, mode_of, of_one_environment, ranks
+from gpu_cookbook.results import (
+    TIMED,
+    Metric,
+    Result,
+    Size,
+    grouped,
+    mode_of,
+    of_one_environment,
+    power,
+    proportional,
+    ranks,
+)
 
 CLOSE = 1.05  # times that differ by less are called equal, whatever is known of other runs
 LANES = ("idiomatic", "tuned")
@@ -65,11 +76,8 @@ class Question:
         return self.data == Data.DEVICE and self.has_arrays
 
     def work(self, size: Size | None = None) -> float:
-        """To what the time of large arrays is in proportion: bytes or operations, whichever are more. Of the size that
-        is asked for, unless another is named."""
-        workload = catalogue.workload_module(self.workload)
-        size = self.size if size is None else size
-        return float(max(workload.bytes_moved(size), workload.operations(size)))
+        """Of the size that is asked for, unless another is named."""
+        return catalogue.work(self.workload, self.size if size is None else size)
 
     def metric(self, result: Result) -> Metric:
         """The time that answers this question. What runs on the CPU finds arrays of the host where they are, unless it
@@ -175,19 +183,6 @@ class Advice:
 
 
 # ---- The time at any size.
-
-
-def proportional(points: Sequence[tuple[float, float]], work: float) -> float:
-    """The time of this much work, from two points (work, time): a fixed cost, and a part in proportion to the work.
-    More work never takes less time; and without a fixed cost between the points there is none below them either."""
-    (less, short), (more, long) = sorted(points)
-    slope = (long - short) / (more - less)
-    fixed = short - slope * less
-    if work > more:
-        return max(long, fixed + slope * work)
-    if work < less and slope <= 0:
-        return short
-    return fixed + slope * work if work >= less or fixed > 0 else short * work / less
 
 
 @dataclass(frozen=True)
@@ -300,7 +295,9 @@ class Knowledge:
                 if question.work() > catalogue.workload_module(question.workload).bytes_moved(question.size):
                     # A small product runs at a lower rate. The line takes all of that for a fixed cost, and a power of
                     # the work takes none: their geometric mean is off by the least factor.
-                    seconds = math.sqrt(seconds * max(least, _power(basis, metric, question)))
+                    growth = max(0.0, power(_points(basis, metric, question)))
+                    scaled = most * float((question.work() / question.work(less.size)) ** growth)
+                    seconds = math.sqrt(seconds * max(least, scaled))
                 seconds = min(seconds, most)
         return Estimate(seconds, metric, basis)
 
@@ -339,13 +336,6 @@ def _along(basis: Sequence[Result], metric: Metric, question: Question) -> float
 
 def _points(basis: Sequence[Result], metric: Metric, question: Question) -> list[tuple[float, float]]:
     return [(question.work(each.size), each.order(metric)) for each in basis]
-
-
-def _power(basis: Sequence[Result], metric: Metric, question: Question) -> float:
-    """As _along(), but by a power of the work."""
-    (less, short), (more, long) = _points(basis, metric, question)
-    power = max(0.0, math.log(long / short) / math.log(more / less))
-    return short * float((question.work() / less) ** power)
 
 
 def _least(result: Result, question: Question) -> float:

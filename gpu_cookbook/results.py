@@ -6,9 +6,10 @@ import enum
 import math
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from statistics import fmean, quantiles, stdev
 from typing import Any, Self, TypeVar
 
@@ -160,10 +161,11 @@ class Crossing:
     everywhere: bool  # at every measured size
 
     @classmethod
-    def of(cls, points: Iterable[tuple[int, float]]) -> Self:
-        """From (size, speedup over the other) at every measured size."""
+    def of(cls, points: Iterable[tuple[int, float, float]], work: Callable[[int], float]) -> Self:
+        """From (size, seconds, the other's seconds) at every measured size. ``work``: see catalogue.work()."""
         points = sorted(points)
-        return cls(crossing(points), points[-1][0], all(speedup > 1 for _, speedup in points))
+        everywhere = all(seconds < other for _, seconds, other in points)
+        return cls(crossing(points, work), points[-1][0], everywhere)
 
 
 @dataclass(frozen=True)
@@ -496,12 +498,13 @@ def completed(results: Iterable[Result]) -> list[Result]:
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not (each.mode or each.doubt(metric))}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
         found.append(replace(each, speedups=speedups or each.speedups))
-    points: dict[tuple[str, str, str, Metric], list[tuple[int, float]]] = {}
+    points: dict[tuple[str, str, str, Metric], list[tuple[int, float, float]]] = {}
     for each in found:
         if isinstance(each.size, int):
             for metric, speedup in each.speedups.items():
-                points.setdefault((*_series(each), metric), []).append((each.size, speedup))
-    crossings = {key: Crossing.of(those) for key, those in points.items()}
+                if time := each.value(metric):
+                    points.setdefault((*_series(each), metric), []).append((each.size, time, speedup * time))
+    crossings = {key: Crossing.of(those, partial(catalogue.work, key[0])) for key, those in points.items()}
     return [
         each
         if each.is_numpy or not each.ok
@@ -528,20 +531,48 @@ def _series(result: Result) -> tuple[str, str, str]:
     return result.workload, result.environment, result.technique
 
 
-def crossing(points: Sequence[tuple[int, float]]) -> int | None:
-    """The size from which the speedup stays above 1, of (size, speedup) points sorted by size; None if there is none.
+def proportional(points: Sequence[tuple[float, float]], work: float) -> float:
+    """The time of this much work, from two points (work, time): a fixed cost, and a part in proportion to the work.
+    More work never takes less time. Without a fixed cost, as where caches are left behind, time grows by a power of the
+    work between the points, and in proportion to it below them."""
+    (less, short), (more, long) = sorted(points)
+    slope = (long - short) / (more - less)
+    fixed = short - slope * less
+    if work > more:
+        return max(long, fixed + slope * work)
+    if work < less and slope <= 0:
+        return short
+    if fixed > 0:
+        return fixed + slope * work
+    return short * work / less if work < less else short * (work / less) ** power(points)
 
-    Between two measured sizes, the logarithm of the speedup is interpolated linearly over the logarithm of the size. If
-    the speedup is above 1 at every size, the result is the smallest size.
+
+def power(points: Sequence[tuple[float, float]]) -> float:
+    """The power of the work by which time grows from one point (work, time) to the other."""
+    (less, short), (more, long) = sorted(points)
+    return math.log(long / short) / math.log(more / less)
+
+
+def crossing(points: Sequence[tuple[int, float, float]], work: Callable[[int], float]) -> int | None:
+    """The size from which a technique stays faster than another, of (size, seconds, the other's seconds) sorted by
+    size; None if there is none. ``work``: of a size, see catalogue.work().
+
+    Between two measured sizes, the times are those of proportional(). If the technique is faster at every size, the
+    result is the smallest size.
     """
-    lost = [i for i, (_, speedup) in enumerate(points) if speedup <= 1]
+    lost = [i for i, (_, seconds, other) in enumerate(points) if seconds >= other]
     if not lost:
         return points[0][0]
     if lost[-1] == len(points) - 1:
         return None
-    (size, speedup), (next_size, next_speedup) = points[lost[-1]], points[lost[-1] + 1]
-    share = -math.log(speedup) / (math.log(next_speedup) - math.log(speedup))
-    return round(size * (next_size / size) ** share)
+    (size, seconds, other), (next_size, next_seconds, next_other) = points[lost[-1]], points[lost[-1] + 1]
+    mine = (work(size), seconds), (work(next_size), next_seconds)
+    others = (work(size), other), (work(next_size), next_other)
+
+    def won(at: int) -> bool:
+        return proportional(mine, work(at)) <= proportional(others, work(at))
+
+    return size + bisect_left(range(size, next_size), True, key=won)
 
 
 def tied(one: Result, other: Result, metric: Metric) -> bool:

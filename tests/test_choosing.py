@@ -139,6 +139,7 @@ def test_a_time_in_between_is_a_fixed_cost_and_a_part_in_proportion():
 
 def test_less_work_takes_no_time_that_is_negative_and_more_work_no_less():
     growing, falling = [(100, 1.0), (200, 4.0)], [(100, 4.0), (200, 1.0)]
+    assert choosing.proportional(growing, 150) == pytest.approx(1.5**2)
     assert choosing.proportional(growing, 50) == pytest.approx(0.5)
     assert choosing.proportional(falling, 50) == 4.0
     assert choosing.proportional(falling, 10_000) == 1.0

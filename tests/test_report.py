@@ -72,15 +72,21 @@ def test_a_device_is_short_in_a_column(device, text):
 @pytest.mark.parametrize(
     ("points", "size"),
     [
-        ([(100, 2.0), (1000, 3.0)], 100),  # it always wins
-        ([(100, 0.2), (1000, 0.9)], None),  # it never does
-        ([(100, 0.1), (10_000, 10.0)], 1000),  # half way, in logarithms
-        ([(100, 2.0), (1000, 0.5), (4000, 2.0)], 2000),  # from where it stays ahead
-        ([(100, 2.0), (1000, 0.5)], None),
+        ([(100, 1.0, 2.0), (1000, 1.0, 3.0)], 100),  # it always wins
+        ([(100, 5.0, 1.0), (1000, 9.0, 8.0)], None),  # it never does
+        ([(100, 2.0, 1.0), (10_100, 2.0, 5.0)], 2_600),  # 1 behind and 3 ahead: a quarter of the way
+        ([(100, 1.0, 2.0), (1000, 3.0, 2.0), (4000, 4.0, 5.0)], 2_500),  # from where it stays ahead
+        ([(100, 1.0, 2.0), (1000, 2.0, 1.0)], None),
+        ([(100, 1.0, 1.0), (1000, 2.0, 3.0)], 100),  # equal is not faster, but any larger size is
     ],
 )
 def test_the_size_from_which_a_technique_wins(points, size):
-    assert crossing(points) == size
+    assert crossing(points, float) == size
+
+
+def test_the_work_of_a_product_says_where_between_two_sizes_its_times_meet():
+    points = [(100, 2.0, 1.0), (300, 25.0, 27.0)]  # 1 behind and 2 ahead: a third of the way from 1 to 27
+    assert crossing(points, lambda size: size**3) == 214  # 2.13³ is 1 + 26 / 3
 
 
 def result(technique, size, seconds, **changes):
@@ -97,8 +103,8 @@ def test_completed_compares_with_numpy_at_the_same_size():
     results = [result("numpy", 100, 1.0), result("numpy", 200, 4.0), result("x", 100, 2.0), result("x", 200, 1.0)]
     found = completed(results)
     assert [each.speedups[Metric.RESIDENT] for each in found] == [1, 1, 0.5, 4]
-    # 0.5 at 100 and 4 at 200: log 1 lies a third of the way.
-    assert found[2].crossings == {Metric.RESIDENT: Crossing(round(100 * 2 ** (1 / 3)), 200, False)}
+    # In hundreds of elements, NumPy takes n² seconds, and x takes 3 - n.
+    assert found[2].crossings == {Metric.RESIDENT: Crossing(131, 200, False)}
     assert not found[0].crossings
 
 

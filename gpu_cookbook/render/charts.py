@@ -6,9 +6,11 @@ sets recipes beside one another, so that those which round their factors are not
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +30,7 @@ from gpu_cookbook.results import (
     grouped,
     of_one_environment,
     origin_record,
+    proportional,
     record,
     tied,
 )
@@ -40,6 +43,7 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
 MANY = 12  # the most lines or bars per lane
 TOLD = 8  # lines that can be told apart; with more, the others are grey
 GREY: Style = {"color": INK, "alpha": 0.3, "linewidth": 0.7, "zorder": 1}
+STEPS = 8  # from one measured size to the next: enough for a line that bends
 CUT = 5  # times the median: longer bars are cut, because they would leave no room for the others
 NUMPY: Style = {"facecolor": INK, "alpha": 0.6}
 HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # lines only: a dot would be drawn as eight curves
@@ -172,8 +176,8 @@ def by_size(results: Iterable[Result], metric: Metric = Metric.RESIDENT) -> Char
                     name, style = "other frameworks", GREY
                 elif many:
                     style["color"] = colours[line[0].framework]
-                xy = [each.size for each in line], [_time(each, metric) for each in line]
-                (drawn_line,) = axes.plot(*xy, **style, label=name)
+                sizes_of, times, measured = _path(line, metric)
+                (drawn_line,) = axes.plot(sizes_of, times, **style, label=name, markevery=measured)
                 (handles if line in grey else its)[name] = drawn_line
             if rings := [points[line[0].name] for line in named if line[0].name in points]:
                 ring: Style = {"linestyle": "", "marker": "o", "markersize": 10, "markerfacecolor": "none"}
@@ -441,17 +445,31 @@ def bars(results: Iterable[Result], picks: Iterable[Pick], title: str = "") -> C
 # ---- Values of results.
 
 
-def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[float, float] | None:
+def overtakes_numpy(line: Sequence[Result], metric: Metric) -> tuple[int, float] | None:
     """(size, time) at which the line overtakes NumPy, if that lies between two measured sizes; otherwise None."""
     crossing = line[0].crossings.get(metric)
     if crossing is None or crossing.size is None or crossing.everywhere:
         return None
-    points: list[tuple[Any, float]] = [(each.size, _known(each.value(metric))) for each in line]
-    for (size, time), (next_size, next_time) in pairwise(points):
-        if size <= crossing.size <= next_size:
-            share = math.log(crossing.size / size) / math.log(next_size / size)
-            return crossing.size, time * (next_time / time) ** share
-    return None
+    return crossing.size, _time_at(line, metric, crossing.size)
+
+
+def _time_at(line: Sequence[Result], metric: Metric, size: int) -> float:
+    """Of any size from the first of a line to its last: see proportional()."""
+    work = partial(catalogue.work, line[0].workload)
+    sizes: list[Any] = [each.size for each in line]
+    last = min(max(1, bisect_left(sizes, size)), len(line) - 1)
+    around = [(work(each.size), _time(each, metric)) for each in line[last - 1 : last + 1]]
+    return proportional(around, work(size)) if len(around) > 1 else around[0][1]
+
+
+def _path(line: Sequence[Result], metric: Metric) -> tuple[list[int], list[float], list[int]]:
+    """Of a line: sizes, the time of each, and which of them were measured. The times between are those of
+    proportional(), which bend on logarithmic axes."""
+    known: list[Any] = [each.size for each in line]
+    sizes = [round(size * (after / size) ** (step / STEPS)) for size, after in pairwise(known) for step in range(STEPS)]
+    sizes.append(known[-1])
+    times = [_time_at(line, metric, size) for size in sizes]
+    return sizes, times, list(range(0, len(sizes), STEPS))
 
 
 def _known(value: T | None) -> T:
