@@ -145,13 +145,13 @@ def _words(result: Result) -> list[str]:
 
 
 def _entry(result: Result | None) -> Entry:
-    return Entry(" / ".join(_words(result)), recipe=(result.workload, result.technique)) if result else Entry("")
+    return Entry("\n".join(_words(result)), recipe=(result.workload, result.technique)) if result else Entry("")
 
 
 def _sizes(cells: Cells, workloads: Sequence[str]) -> str:
     sizes = {workload: each.size for (_, workload), each in cells.items()}
     labels = [f"{each} {catalogue.workload_module(each).label(sizes[each])}" for each in workloads]
-    return f"The call alone / with transfers, at the largest size: {', '.join(labels)}."
+    return f"The call alone, and below it with transfers, at the largest size: {', '.join(labels)}."
 
 
 def _draw(axes: "Axes", cells: Cells, frameworks: Sequence[str], workloads: Sequence[str], size: float) -> None:
