@@ -1,11 +1,11 @@
-"""Code blocks without an element around each word that looks like plain text, as names and brackets do: with them, a
-page of recipes would be up to half as large again."""
+"""Code blocks without an element around each word that looks like plain text, as names and brackets do, or around each
+operator: with them, a page of recipes would be more than half as large again."""
 
 from functools import cache
 
 from pygments.formatters import HtmlFormatter
 from pygments.styles import get_style_by_name
-from pygments.token import Text
+from pygments.token import Operator, Text
 from sphinx.highlighting import PygmentsBridge
 
 
@@ -13,7 +13,7 @@ def setup(app):
     @cache
     def is_plain(kind):
         styles = map(get_style_by_name, (app.config.pygments_style, app.config.pygments_dark_style))
-        return all(style.style_for_token(kind) == style.style_for_token(Text) for style in styles)
+        return kind is Operator or all(style.style_for_token(kind) == style.style_for_token(Text) for style in styles)
 
     class Formatter(HtmlFormatter):
         def format_unencoded(self, tokensource, outfile):

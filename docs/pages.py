@@ -294,11 +294,14 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
         return ["There are no stored results for this recipe.", ""]
     head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "pinned", "device")
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
+    linked = set()
     for each in mine:
         machine = each.stored.machine
+        # A link in each row would be a fortieth of the page.
+        link = f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)"
         device = each.value(Metric.DEVICE)
         texts = [
-            f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)",
+            markdown(machine) if machine in linked else link,
             each.label,
             stale(each) + markdown(timing(each, Metric.RESIDENT)),
             speedup(each, Metric.RESIDENT),
@@ -309,6 +312,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
             UNKNOWN if device is None else seconds(device),
         ]
         lines.append(f"| {' | '.join(texts)} |")
+        linked.add(machine)
     origins = dict.fromkeys(str(each.stored) for each in mine)
     changed = f" {STALE} The recipe has changed since it was measured." if any(each.stale for each in mine) else ""
     return [*lines, "", f"{markdown('; '.join(origins))}.{changed} [What the metrics mean](../how-we-measure.md).", ""]

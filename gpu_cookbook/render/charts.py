@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
 MANY = 12  # the most lines or bars per lane
 TOLD = 8  # lines that can be told apart; with more, the others are grey
 GREY: Style = {"color": INK, "alpha": 0.3, "linewidth": 0.7, "zorder": 1}
-STEPS = 8  # from one measured size to the next: enough for a line that bends
+STEPS = 5  # from one measured size to the next: enough for a line that bends
 CUT = 5  # times the median: longer bars are cut, because they would leave no room for the others
 NUMPY: Style = {"facecolor": INK, "alpha": 0.6}
 HATCHES = ("", "////", "\\\\\\\\", "xxxx")  # lines only: a dot would be drawn as eight curves
