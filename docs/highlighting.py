@@ -1,5 +1,5 @@
 """Code blocks without an element around each word that looks like plain text, as names and brackets do, or around each
-operator: with them, a page of recipes would be more than half as large again."""
+operator: with the former, a page of recipes would be up to half as large again, and with the latter a tenth."""
 
 from functools import cache
 

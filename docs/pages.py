@@ -294,14 +294,11 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
         return ["There are no stored results for this recipe.", ""]
     head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "pinned", "device")
     lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
-    linked = set()
     for each in mine:
         machine = each.stored.machine
-        # A link in each row would be a fortieth of the page.
-        link = f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)"
         device = each.value(Metric.DEVICE)
         texts = [
-            markdown(machine) if machine in linked else link,
+            f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)",
             each.label,
             stale(each) + markdown(timing(each, Metric.RESIDENT)),
             speedup(each, Metric.RESIDENT),
@@ -312,7 +309,6 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
             UNKNOWN if device is None else seconds(device),
         ]
         lines.append(f"| {' | '.join(texts)} |")
-        linked.add(machine)
     origins = dict.fromkeys(str(each.stored) for each in mine)
     changed = f" {STALE} The recipe has changed since it was measured." if any(each.stale for each in mine) else ""
     return [*lines, "", f"{markdown('; '.join(origins))}.{changed} [What the metrics mean](../how-we-measure.md).", ""]
@@ -469,17 +465,17 @@ def besides() -> str:
 
 def full_measurement() -> str:
     """How long the newest results of GPU_MACHINE took, by workload."""
-    parts = grouped(stored.of(stored.GPU_MACHINE), lambda each: each.workload)
-    known = {mine[0].workload: [each.took for each in mine if each.took] for mine in parts}
-    rows = [
-        (mine[0].workload, str(len(mine)), str(len(times)), digits(sum(times) / 60) if times else UNKNOWN)
-        for mine, times in zip(parts, known.values(), strict=True)
-    ]
-    every = [time for times in known.values() for time in times]
-    rows.append(("all", str(sum(map(len, parts))), str(len(every)), digits(sum(every) / 60)))
+
+    def row(name: str, mine: list[Result]) -> tuple[Entry, ...]:
+        known = [each.took for each in mine if each.took]
+        minutes = digits(sum(known) / 60) if known else UNKNOWN
+        return Entry(name), Entry(str(len(mine))), Entry(str(len(known))), Entry(minutes)
+
+    every = stored.of(stored.GPU_MACHINE)
+    rows = [row(mine[0].workload, mine) for mine in grouped(every, lambda each: each.workload)]
     title = f"What it took to measure the newest results of {stored.GPU_MACHINE}"
     head = ("workload", "results", "with a known time", "minutes of these")
-    return table_html(Table(title, head, "lrrr", [tuple(map(Entry, row)) for row in rows], [], []), "")
+    return table_html(Table(title, head, "lrrr", [*rows, row("all", every)], [], []), "")
 
 
 def sent_by(machine: str) -> str:

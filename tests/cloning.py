@@ -1,6 +1,7 @@
 """A repository of its own with these recipes, in which results can be stored."""
 
 import os
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,11 @@ def require_clone():
     """Skips a test that needs this repository's own history, in files that come from an sdist."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs the history of this repository, and this is no clone of it")
+
+
+def gpu_machine():
+    """The one whose results the site shows first."""
+    return runpy.run_path(str(ROOT / "docs" / "readme.py"))["GPU_MACHINE"]
 
 
 def git(folder, *arguments, **variables):

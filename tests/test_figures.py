@@ -1,9 +1,9 @@
 """What a page says where the stored results decide nothing: a doubtful time costs its own place, never the page."""
 
-import runpy
 from pathlib import Path
 
 import pytest
+from cloning import gpu_machine
 from docutils import nodes
 from drawing import LARGE, SMALL, exactly, result
 
@@ -33,7 +33,7 @@ def said(monkeypatch):
     return of
 
 
-MACHINE = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "readme.py"))["GPU_MACHINE"]
+MACHINE = gpu_machine()
 BEST = f"multiply idiomatic {LARGE}"
 
 

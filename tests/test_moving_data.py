@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from cloning import gpu_machine
 from conftest import git
 from test_door import OBEYED, dumped, mutants
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "transfers.py"
 SCRIPTS = sorted((ROOT / "docs" / "transfers").glob("*.py"))
 LATE = Path(__file__).with_name("late_script.py")
-MACHINE = runpy.run_path(str(ROOT / "docs" / "readme.py"))["GPU_MACHINE"]  # whose figures are in the text
+MACHINE = gpu_machine()  # whose figures are in the text
 
 spec = importlib.util.spec_from_file_location("benchmark_of_transfers", SCRIPT)
 benchmark = importlib.util.module_from_spec(spec)

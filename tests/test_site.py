@@ -8,7 +8,6 @@ import http.server
 import importlib.metadata
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import nbformat
 import pytest
 from blocks import PAGES
-from cloning import require_clone
+from cloning import gpu_machine, require_clone
 from conftest import HANG, MADE_UP, git, in_browser, invoked
 
 from gpu_cookbook import catalogue, short, show
@@ -32,7 +31,7 @@ from gpu_cookbook.units import digits
 pytestmark = pytest.mark.slow  # all of it needs the site, which takes most of a minute to build
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MACHINE = runpy.run_path(str(DOCS / "readme.py"))["GPU_MACHINE"]  # the first of the choices
+MACHINE = gpu_machine()  # the first of the choices
 KINDS = (  # a page of each kind
     "index.html",
     "concepts.html",
