@@ -120,7 +120,7 @@ def fault(recipes, home, limit):
         return (last_line(said) if len(names) == 1 else said) or ending
     if "Traceback" in said or "leaked" in said:
         return last_line(said)
-    lines = runner.without_greetings(recipes[0].framework, texts[0]).splitlines()
+    lines = runner.printed_by_recipe(recipes[0].framework, texts[0]).splitlines()
     wanted = [f"{recipe.workload}, …, all right" for recipe in recipes]
     if [re.sub(", .*, all right$", ", …, all right", line) for line in lines] != wanted:
         return f"prints {lines} instead of one line: {' and '.join(wanted)}"

@@ -95,6 +95,21 @@ def test_a_full_disk_is_said_in_a_line():
     assert err == "Cannot go on: [Errno 28] No space left on device\n"
 
 
+NEARLY_FULL = (
+    "{}(raylet{}){} [2026-11-26 20:19:52,150 E 7824 7834] (raylet) file_system_monitor.cc:116: "
+    "/tmp/ray/session_2026-11-26_20-19-41_313536_7758 is over 95% full, available space: 8.21 GB; "
+    "capacity: 251.972 GB. Object creation will fail if spilling is required.\n"
+)
+
+
+@pytest.mark.parametrize("parts", [("", "", ""), ("\x1b[33m", "", "\x1b[0m"), ("\x1b[36m", ", ip=10.0.0.2", "\x1b[0m")])
+def test_that_the_disk_is_nearly_full_is_not_what_a_recipe_prints(parts):
+    said = NEARLY_FULL.format(*parts)
+    assert runner.printed_by_recipe("Ray", said * 2) == ""
+    assert runner.printed_by_recipe("Ray", f"1\n{said}2\n") == "1\n2\n"
+    assert runner.printed_by_recipe("Dask", said) == said
+
+
 def test_a_comparison_into_a_full_disk_is_kept(tmp_path):
     command = " ".join(f"'{word}'" for word in (*UNPROBED, *SHORT, "--format", "json"))
     _, err = shell(f"{command} > /dev/full", code=1, TMPDIR=str(tmp_path))

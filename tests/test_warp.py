@@ -280,6 +280,6 @@ Module gpu_cookbook.recipes.multiply.with_warp 49ff0bd load on device 'cpu' took
 
 
 def test_what_warp_prints_by_itself_is_not_the_recipes():
-    assert runner.without_greetings("Warp", GREETINGS) == ""
-    assert runner.without_greetings("Warp", f"{GREETINGS}done\n") == "done\n"
-    assert runner.without_greetings("JAX", GREETINGS) == GREETINGS
+    assert runner.printed_by_recipe("Warp", GREETINGS) == ""
+    assert runner.printed_by_recipe("Warp", f"{GREETINGS}done\n") == "done\n"
+    assert runner.printed_by_recipe("JAX", GREETINGS) == GREETINGS

@@ -53,13 +53,15 @@ MESSAGES: dict[str, Any] = {
     "ending": str,
     "done": bool,
 }
-# What these frameworks print, whatever a recipe does: when they are first used, and when they compile.
+# What these frameworks print, whatever a recipe does: when they are first used, when they compile, and when the disk is
+# nearly full.
 PRINTED_BY_FRAMEWORKS = {
+    "Ray": re.compile(r"^.*\(raylet.*\).* file_system_monitor\.cc:.* full, available space: .*\n", re.MULTILINE),
     "Warp": re.compile(
         r"^(Warp [\d.]+ initialized:\n(?: .*\n)*|Module \S+ \w+ load on device .* took .*\n"
         r"|Warp CUDA warning: Could not find or load the NVIDIA CUDA driver.*\n)",
         re.MULTILINE,
-    )
+    ),
 }
 GARBAGE = "wrote something else into the pipe through which gpu-cookbook gets results"
 # How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
@@ -178,7 +180,7 @@ def _with_conditions(result: Result, recipe: catalogue.Recipe, device: str | Non
     )
 
 
-def without_greetings(framework: str, text: str) -> str:
+def printed_by_recipe(framework: str, text: str) -> str:
     """What was printed, less what the framework prints by itself."""
     greetings = PRINTED_BY_FRAMEWORKS.get(framework)
     return greetings.sub("", text) if greetings else text
@@ -298,7 +300,7 @@ class Process:
         """What the recipe has printed, in one line; None if nothing but what the framework prints by itself."""
         with self.errors.open("rb") as errors:
             _, text, *_ = (errors.read(MOST_OUTPUT).decode(errors="replace") + MARKER).split(MARKER)
-        text = without_greetings(framework, text)
+        text = printed_by_recipe(framework, text)
         return f"prints: {_one_line(text)}" if text.strip() else None
 
     def _is_stopped(self) -> bool:
