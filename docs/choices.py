@@ -10,7 +10,7 @@ from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import format
 from gpu_cookbook.render.advice import time_of
 from gpu_cookbook.render.tables import Entry, Row, Table, fewer_samples
-from gpu_cookbook.results import Metric, Result, Size
+from gpu_cookbook.results import Metric, Result, Size, of_one_environment
 from gpu_cookbook.units import digits
 
 DATA = {Data.HOST: "on the host", Data.DEVICE: "on the GPU"}
@@ -36,7 +36,7 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
         ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
             rows, title = [*_rows(known, data, of)], f"{name}, data {DATA[data]}, {size}"
-            table = Table(title, HEAD, "lllrrlr", rows, _notes(mine, rows), [])
+            table = Table(title, HEAD, "llrrrlr", rows, _notes(mine, rows), [])
             first = number == 0 and data == Data.HOST and size == LARGE
             state = {"have": name, "data": place, "size": size}
             marks = "".join(f' data-{key}="{html.escape(value)}"' for key, value in state.items())
@@ -52,13 +52,17 @@ def _machine(mine: Sequence[Result]) -> str:
 
 def _notes(mine: Sequence[Result], rows: Sequence[Row]) -> list[Entry]:
     page = mine[0].stored.machine
+    modules = {name: catalogue.workload_module(name) for name in catalogue.workloads()}
+    given = format.joined(
+        [f"{name} is measured {each.GIVEN}" for name, each in modules.items() if hasattr(each, "GIVEN")]
+    )
     recipes = [entry.recipe for row in rows for entry in row if entry.recipe]
     return [
         Entry(
-            "In brackets: what ties with it. A time is that of one call, with the data and its result where you said; ≈"
-            " is an estimate from other sizes, ~ is noisy, and † means that the code has changed since. – means not"
-            " known, or that no tuned recipe is faster. A recipe's page says in which precision it computes. When and"
-            " at which commit it was measured is on the machine's page",
+            "In brackets: what ties with it. A time is that of one call, with the data and its result where you said;"
+            f" but {given}. ≈ is an estimate from other sizes, ~ is noisy, and † means that the code has changed since."
+            " – means not known, or that no tuned recipe is faster. A recipe's page says in which precision it"
+            " computes. When and at which commit it was measured is on the machine's page",
             "note",
             ((page, f"machines/{page}.html"),),
         ),
@@ -88,7 +92,7 @@ def _row(found: Advice, known: Knowledge) -> Row:
     pick = found.plain or found.shown[0]
     first, fast = pick.first, found.tuned.first if found.tuned and found.tuned is not pick else None
     ties = [(each.technique, _recipe(question, each)) for each in pick.ties[:MOST]]
-    numpy = next((each for each in known.results if _is_numpy(each, question)), None)
+    numpy = next(iter(of_one_environment(each for each in known.results if _is_numpy(each, question))), None)
     return (
         Entry(question.workload),
         Entry(first.technique, "best", tuple(ties), _recipe(question, first)),

@@ -472,6 +472,17 @@ def test_the_first_page_names_them_too(monkeypatch):
     assert notes == 2 * [[], tables.fewer_samples([("random_subset_mean", "torch_tuned")]), []]
 
 
+def test_the_first_page_compares_with_the_main_environments_numpy(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
+    choices, shown = importlib.import_module("choices"), []
+    about = {"origin": Origin("box", "c0ffee", "env", "2026-11-23"), "size": 1_000_000}
+    apart = replace(on_cpu("numpy", seconds=9, **about), environment="cutile")
+    results = [apart, on_cpu("numpy", seconds=2, **about), on_gpu("cupy", seconds=0.1, **about)]
+    choices.choices([results], results, lambda table: shown.append(table) or "")
+    (row,) = [row for table in shown for row in table.rows if row[0].text == "multiply" and row[1].text == "cupy"]
+    assert row[4].text == "20.0"
+
+
 def test_the_reason_is_in_numbers():
     results = [
         on_cpu("torch_cpu", seconds=0.04),
