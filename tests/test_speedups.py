@@ -56,6 +56,16 @@ def test_what_does_not_count_is_left_out():
     ]
 
 
+def test_all_are_compared_with_one_numpy():
+    """Another environment has its own, which was slower at another time: a slower recipe gets no larger number."""
+    there = [result("numpy", LARGE, 2.0), result("numba_mlir", LARGE, 0.02, framework="numba-cuda-mlir")]
+    apart = [replace(each, environment="numba_mlir") for each in there]
+    assert described(*NUMPY, *apart, result("cupy", LARGE, 0.01)) == [
+        "CuPy, multiply: 100",
+        "numba-cuda-mlir, multiply: 50.0",
+    ]
+
+
 def test_a_stale_result_is_marked():
     cupy = result("cupy", LARGE, 0.01)
     assert described(*NUMPY, replace(cupy, origin=replace(cupy.origin, stale=True))) == ["CuPy, multiply: †100"]
