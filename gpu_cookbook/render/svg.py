@@ -82,7 +82,7 @@ def time_axis(axis: "Axis") -> None:
 
     def word(value: float, _: float) -> str:
         unit, scale = unit_of(value)
-        return f"{value / scale:.3g} {unit}"
+        return f"{value / scale:,g} {unit}"
 
     axis.set_major_locator(ticker.LogLocator(numticks=12))
     axis.set_major_formatter(word)
