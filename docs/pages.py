@@ -592,8 +592,8 @@ def history_page(machine: str) -> str:
     ]
     put(f"generated/{machine}-history.html", "".join(table_html(table, "../") for table in found))
     lines = [f"# {markdown(machine)}, history", ""]
-    lines += [f"The newest results are in the [tables](../machines/{machine}.md). A verdict is on one result and an"]
-    lines += ["earlier one of its line: [how steps are found](../history.md#the-steps)."]
+    lines += [f"The newest results are in the [tables](../machines/{machine}.md). Each verdict compares a"]
+    lines += ["result with an earlier one of the same recipe: [how steps are found](../history.md#the-steps)."]
     lines += ["", "```{raw} html", f":file: ../generated/{machine}-history.html", "```", "", "```{toctree}", ":hidden:"]
     return "\n".join([*lines, "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""])
 
