@@ -52,7 +52,7 @@ def scaling(rows: Iterable[Row], kind: str, mode: str) -> Chart | None:
             entries.append((technique, *map(Entry, words)))
     best = max(shown, key=lambda row: (row.workers, row.gained.speedup))
     text = f"On {best.on} {best.name} does the most, {digits(best.gained.speedup)} times the work of "
-    text += f"{amount(best.gained.base_workers, kind)} in the same time, at {_label(best.size)}; {len(names)} lines"
+    text += f"{amount(best.gained.base_workers, kind)} in the same time, at {_label(best.size)}; {len(entries)} lines"
     title = f"{mode.capitalize()} scaling over {kind}s: speedup relative to the same recipe on the fewest {kind}s"
     head = ("engine, size", "lane", *(amount(count, kind) for count in counts))
     records = [{"table": "scaling", **record(row)} for row in shown]
