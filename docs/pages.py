@@ -64,6 +64,7 @@ MOVES = (  # of docs/moving: before and after
 )
 ASKED = choosing.Question("multiply", 5_000_000, choosing.Data.HOST)  # in which.md
 ESCAPED = str.maketrans({sign: f"\\{sign}" for sign in "*_<~"})  # characters to escape in prose that is not Markdown
+UNSEARCHED = ["---", "nosearch: true", "---", ""]  # numbers: a search would name them before the pages that explain
 written: set[Path] = set()  # in this run
 
 
@@ -491,7 +492,7 @@ def machine_page(machine: str) -> str:
     for name in workloads:
         put(f"machines/{machine}/{name}.md", measured_page(machine, name))
     links = [f"[{name}]({machine}/{name}.md)" for name in workloads]
-    lines = [f"# {markdown(machine)}", ""]
+    lines = [*UNSEARCHED, f"# {markdown(machine)}", ""]
     lines += [f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).", ""]
     lines += [f"These results were {sent_by(machine)}.", ""] * bool(sent_by(machine))
     lines += [f"Every size and metric, and the charts, by workload: {', '.join(links)}.", ""]
@@ -522,7 +523,7 @@ def measured_page(machine: str, workload: str) -> str:
         drawn(charts.costs, machine, workload),
         charts.cold_start(mine),
     ]
-    lines = [f"# {workload} on {markdown(machine)}", ""]
+    lines = [*UNSEARCHED, f"# {workload} on {markdown(machine)}", ""]
     lines += [
         f"The newest results of [its recipes](../../recipes/{workload}.md). How they moved from commit to commit:"
     ]
@@ -591,7 +592,7 @@ def history_page(machine: str) -> str:
         history.commits_table(mine, stored.commit_address),
     ]
     put(f"generated/{machine}-history.html", "".join(table_html(table, "../") for table in found))
-    lines = [f"# {markdown(machine)}, history", ""]
+    lines = [*UNSEARCHED, f"# {markdown(machine)}, history", ""]
     lines += [f"The newest results are in the [tables](../machines/{machine}.md). Each verdict compares a"]
     lines += ["result with an earlier one of the same recipe: [how steps are found](../history.md#the-steps)."]
     lines += ["", "```{raw} html", f":file: ../generated/{machine}-history.html", "```", "", "```{toctree}", ":hidden:"]
@@ -606,7 +607,7 @@ def moves_page(machine: str, workload: str) -> str:
     found = [history.steps_table(mine, stored.recipe_changed, stored.commit_address), *[turned] * bool(turned.rows)]
     put(f"generated/{name}.html", filters(mine) + "".join(table_html(table, root) for table in found))
     put(f"generated/{name}-charts.html", charts_html([history.moved(mine, metric) for metric in history.METRICS], root))
-    lines = [f"# {workload} on {markdown(machine)}, history", ""]
+    lines = [*UNSEARCHED, f"# {workload} on {markdown(machine)}, history", ""]
     lines += ["How [steps are found](../../history.md#the-steps), and how to"]
     lines += ["[read the charts](../../history.md#the-charts).", "", "## Steps", ""]
     lines += ["```{raw} html", f":file: ../../generated/{name}.html", "```", "", "## Charts", ""]
