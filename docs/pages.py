@@ -542,7 +542,7 @@ def measured_page(machine: str, workload: str) -> str:
 
 
 def legend() -> list[str]:
-    return [markdown(tables.legend()), ""]
+    return [":::{dropdown} What the marks mean", markdown(tables.legend()), ":::", ""]
 
 
 def fragment(name: str, form: str, found: list[Table], drawn: list[charts.Chart | None], root: str) -> list[str]:
