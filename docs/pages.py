@@ -42,7 +42,7 @@ from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, stale, timing
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Entry, Recipe, Table
-from gpu_cookbook.results import Metric, Result, grouped, of_one_environment
+from gpu_cookbook.results import Metric, Result, grouped
 from gpu_cookbook.units import digits, seconds
 from gpu_cookbook.words import markdown
 
@@ -288,7 +288,7 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
     mine = [
         each
         for machine in stored.results()
-        for each in of_one_environment(stored.of(machine, recipe.workload))
+        for each in stored.over_one_numpy(machine, recipe.workload)
         if each.technique == recipe.technique and each.ok
     ]
     if not mine:

@@ -77,6 +77,12 @@ def of(machine: str, workload: str | None = None) -> list[Result]:
     return [each for each in results()[machine] if workload in (None, each.workload)]
 
 
+@cache
+def over_one_numpy(machine: str, workload: str) -> list[Result]:
+    """Of a recipe that was measured in several environments, the main one's."""
+    return typed.over_one_numpy(of(machine, workload))
+
+
 def past(machine: str, workload: str | None = None) -> list[Result]:
     """The results of every commit."""
     return [each for each in every_result() if each.stored.machine == machine and workload in (None, each.workload)]

@@ -667,6 +667,14 @@ def of_one_environment(results: Iterable[Result]) -> list[Result]:
     return [min(those, key=lambda each: each.environment != machine.MAIN) for those in same]
 
 
+def over_one_numpy(results: Iterable[Result]) -> list[Result]:
+    """One result of each recipe and size, with its speedups over one NumPy, the main environment's. Each environment
+    has a NumPy of its own, measured at another time: over that, the slower of two recipes may have the larger one."""
+    one = of_one_environment(results)
+    same = completed(replace(each, environment=machine.MAIN) for each in one)
+    return [replace(each, speedups=other.speedups) for each, other in zip(one, same, strict=True)]
+
+
 def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
     """The results of this lane plus NumPy's, with which all are compared; every result if no lane is named."""
     return [each for each in results if lane in (None, each.lane) or each.is_numpy]

@@ -5,16 +5,15 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue
 from gpu_cookbook.render import format, tables
 from gpu_cookbook.render.charts import Chart, chart, largest, stale_note
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import Metric, Result, completed, grouped, of_one_environment, origin_record, record
+from gpu_cookbook.results import Metric, Result, grouped, origin_record, over_one_numpy, record
 from gpu_cookbook.units import digits
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
@@ -113,7 +112,7 @@ def _cells(results: Sequence[Result]) -> Cells:
     A framework is left out if it is in fewer than a third as many workloads as the one that is in most, and so is an
     engine, which is for several GPUs."""
     engines = catalogue.engines()
-    known = [each for each in _over_one_numpy(results) if not each.is_numpy and each.speedups.get(Metric.RESIDENT)]
+    known = [each for each in over_one_numpy(results) if not each.is_numpy and each.speedups.get(Metric.RESIDENT)]
     known = [each for each in known if each.place == "CPU" or each.framework not in engines]
     known = [each for each in largest(known) if each.lane == "idiomatic"]
     cells = {}
@@ -126,14 +125,6 @@ def _cells(results: Sequence[Result]) -> Cells:
     often = {name for name, count in counts.items() if 3 * count >= max(counts.values())}
     there = {workload for name, workload in cells if name in often}
     return {key: each for key, each in cells.items() if key[0] in often | {CPU} and key[1] in there}
-
-
-def _over_one_numpy(results: Sequence[Result]) -> list[Result]:
-    """One result of each recipe and size, all over one NumPy. Each environment has a NumPy of its own, measured at
-    another time: over that, the slower of two recipes may have the larger number."""
-    one = of_one_environment(results)
-    same = completed(replace(each, environment=machine.MAIN) for each in one)
-    return [replace(each, speedups=other.speedups) for each, other in zip(one, same, strict=True)]
 
 
 def _frameworks(cells: Cells) -> list[str]:
