@@ -347,6 +347,15 @@ def test_a_tuned_recipe_that_is_no_faster_is_not_shown():
     assert "No recipe that is tuned for speed takes less." in text and "cupy_tuned" not in text
 
 
+@pytest.mark.parametrize("seconds", [0.998, 0.97])
+def test_a_tuned_recipe_that_is_hardly_faster_is_not_said_to_take_no_less(seconds):
+    both = on_gpu("torch"), on_gpu("cupy_tuned", seconds=seconds)
+    found = advised(*both)
+    end = "about as long" if seconds > 0.99 else "it is 1.03 times as fast"
+    assert f"Tuned for speed, cupy_tuned takes {1_000 * seconds:.0f} ms: {end}." in printed(found, *both)
+    assert "No recipe that is tuned" not in printed(found, *both)
+
+
 def test_what_the_samples_do_not_tell_apart_ties():
     origin = {"origin": making.BOX}
     results = [

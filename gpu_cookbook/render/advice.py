@@ -118,9 +118,11 @@ def _reasons(found: Advice) -> Iterator[str]:
             " time."
         )
     yield from _ways(first, plain)
-    if found.tuned and found.plain and _times(first, found.tuned.first) != "1":
+    if found.tuned and found.plain:
         fast = found.tuned.first
-        yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: it is {_times(first, fast)} times as fast."
+        times = _times(first, fast)
+        gain = "about as long" if times in ("1", "1.00") else f"it is {times} times as fast"
+        yield f"Tuned for speed, {fast.technique} takes {time_of(fast)}: {gain}."
     elif found.plain and "tuned" in found.picks:
         yield "No recipe that is tuned for speed takes less."
 
