@@ -292,7 +292,8 @@ class Knowledge:
                 if not (least or fixed) and seconds < (CLOSE - 1) * most:
                     return None  # a fixed cost of as much would not show in the times of larger sizes
                 seconds = max(seconds, least)
-                if question.work() > catalogue.workload_module(question.workload).bytes_moved(question.size):
+                # At the measured size: of a product of a few elements, there are more bytes than operations.
+                if question.work(less.size) > catalogue.workload_module(question.workload).bytes_moved(less.size):
                     # A small product runs at a lower rate. The line takes all of that for a fixed cost, and a power of
                     # the work takes none: their geometric mean is off by the least factor.
                     growth = max(0.0, power(_points(basis, metric, question)))

@@ -239,6 +239,13 @@ def test_small_products_run_at_a_lower_rate_and_not_all_of_that_is_a_fixed_cost(
     assert 0.99e-3 < same.seconds < 1e-3
 
 
+def test_a_smaller_product_takes_no_longer():
+    """Of fewer than 6×6×6, there are more bytes than operations."""
+    own = [replace(on_cpu("numpy", size, seconds), workload="matmul") for size, seconds in ((200, 5e-5), (1_000, 3e-3))]
+    times = [Knowledge(own).estimates(asked(size, Data.HOST, "matmul"))[0].seconds for size in (1, 5, 6, 7, 16, 199)]
+    assert times == sorted(times)
+
+
 def test_where_the_work_begins_with_a_file_no_other_workload_says_what_a_call_takes():
     own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (10 * MIDDLE, 2e-3))]
     other = [replace(on_cpu("numpy", SMALL, 1e-2), workload="increment")]
