@@ -3,7 +3,9 @@
 import ast
 import difflib
 import importlib
+import math
 import os
+import re
 import shlex
 import symtable
 import sys
@@ -28,6 +30,8 @@ WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
     *("bytes_moved", "operations", "footprint"),
 )
+# What a Shapes line says of a size. What each GPU takes, does not: there may be more of them.
+MOST = re.compile(r"(?P<fewer>fewer than|at most) 2\*\*(?P<power>\d+) (elements|rows|samples)(?! for each GPU)")
 WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
@@ -94,6 +98,17 @@ class Recipe:
     def takes_address(self) -> bool:
         """Whether it can use an engine that is already running."""
         return "address" in self.functions.get("engine", ())
+
+    def refuses(self, size: Any) -> str | None:
+        """Why it does not take a size, as its Shapes line says; None if it does. Of a table, rows are the first of its
+        numbers."""
+        if not (limit := MOST.search(self.shapes or "")):
+            return None
+        workload = workload_module(self.workload)
+        sides = workload.shape(size) if hasattr(workload, "shape") else (size if isinstance(size, int) else size[0],)
+        if math.prod(sides) < 2 ** int(limit["power"]) + (limit["fewer"] == "at most"):
+            return None
+        return f"{workload.label(size)} are too many: it takes {limit[0]}"
 
     @property
     def environment(self) -> str:

@@ -92,6 +92,8 @@ class Question:
 
     def is_for(self, recipe: Recipe) -> bool:
         """Whether a recipe, where it runs here, gives a time that answers this question."""
+        if recipe.refuses(self.size):
+            return False
         if self.data == Data.HOST or not self.has_arrays:
             return True
         on_cpu = recipe.runs_on == "CPU" or not machine.gpus()
@@ -246,7 +248,9 @@ class Knowledge:
                 if each.workload == question.workload
             )
             here = [each for each in mine if each.size == question.size]
-            if known and not wrong and not any(each not in known for each in here):
+            recipe = catalogue.find(question.workload, mine[0].technique)
+            takes = recipe and not recipe.refuses(question.size)
+            if known and takes and not wrong and not any(each not in known for each in here):
                 yield known
 
     def estimates(self, question: Question) -> list[Estimate]:

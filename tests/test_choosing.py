@@ -288,6 +288,32 @@ def test_what_went_wrong_at_a_size_is_not_advised_beyond_it(status):
     assert Knowledge(results).estimates(asked(MIDDLE // 2))[0].technique == "cupy"
 
 
+@pytest.mark.parametrize(
+    ("workload", "technique", "most"),
+    [
+        ("increment", "warp", 2**31 - 1),
+        ("multiply", "warp_tuned", 2**31 - 1),
+        ("random_subset_mean", "warp", 2**16),  # a side
+        ("read_parquet", "polars", 2**32 - 1),
+        ("read_parquet", "cudf", 2**31 - 1),
+    ],
+)
+def test_what_a_recipe_refuses_is_not_advised(workload, technique, most, here):
+    known = Knowledge([replace(on_gpu(technique, size, size / 1e9), workload=workload) for size in (10_000, 60_000)])
+    assert [known.estimates(asked(size, workload=workload)) != [] for size in (most, most + 1)] == [True, False]
+    recipe = catalogue.find(workload, technique)
+    assert re.search(r" are too many: it takes (fewer than|at most) 2\*\*3\d", recipe.refuses(most + 1))
+    here("NVIDIA H200")
+    assert [asked(size, workload=workload).is_for(recipe) for size in (most, most + 1)] == [True, False]
+
+
+def test_what_a_recipe_takes_of_a_table_is_counted_in_rows():
+    polars, dask = (catalogue.find("group_mean", technique) for technique in ("polars", "dask_cuda"))
+    assert polars.refuses((2**32, 1)) and not polars.refuses((2**32 - 1, 2**31))
+    assert not dask.refuses((2**32, 1))  # its limit is one of each GPU
+    assert not any(recipe.refuses(2**40) for recipe in catalogue.of_workload("matmul"))
+
+
 def test_a_size_of_two_numbers_is_not_estimated():
     """The time by key is in proportion to neither the rows nor the keys."""
     sizes = (10**6, 10**3), (10**8, 10**7)

@@ -11,7 +11,7 @@ from conftest import workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import manners, memory, runner
-from gpu_cookbook.run.check import steps, takes_axes, too_many_samples
+from gpu_cookbook.run.check import steps, takes_axes
 from gpu_cookbook.run.loader import Loader
 
 needs_warp = pytest.mark.skipif(not machine.installed("warp"), reason="warp-lang not installed")
@@ -212,14 +212,6 @@ def test_more_samples_and_seeds_than_warp_has_are_refused(rows, columns, seed):
     _, _, random_subset_mean, *_ = loaded("random_subset_mean")
     with pytest.raises(ValueError, match=f"not {rows} × {columns} of the seed {seed}"):
         random_subset_mean(rows, columns, seed=seed)
-
-
-@needs_warp
-def test_a_size_with_more_samples_than_warp_has_is_skipped():
-    module, *_ = loaded("random_subset_mean")
-    workload = catalogue.workload_module("random_subset_mean")
-    assert [too_many_samples(module, workload, size) is None for size in workload.SIZES] == [True, True, False]
-    assert "100,000² are more than the 2**32 samples" in too_many_samples(module, workload, 100_000)
 
 
 @needs_warp

@@ -3,7 +3,6 @@ waits; that nothing is remembered; and what it must refuse."""
 
 import importlib
 import inspect
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -75,14 +74,6 @@ def takes_axes(module: ModuleType, inputs: Sequence[Any]) -> bool:
         return True
     least, most = map(int, limits.groups())
     return all(least <= x.ndim <= most for x in inputs if isinstance(x, np.ndarray))
-
-
-def too_many_samples(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Why the recipe refuses to make the random samples of this size, as its Shapes line says; None if it does not."""
-    limit = re.search(r"^Shapes: at most 2\*\*(\d+) samples", module.__doc__ or "", re.MULTILINE)
-    if limit and math.prod(workload.shape(size)) > 2 ** int(limit[1]):
-        return f"{workload.label(size)} are more than the 2**{limit[1]} samples that its generator can make"
-    return None
 
 
 def flushed(values: Any) -> Any:

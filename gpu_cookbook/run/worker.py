@@ -51,7 +51,6 @@ from gpu_cookbook.run.check import (
     check_size,
     reason,
     steps,
-    too_many_samples,
 )
 from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.loader import Loader
@@ -170,7 +169,7 @@ def compare(job: Mapping[str, Any], say: Say) -> None:
 
         def measured(size: Size) -> Result:
             nonlocal after
-            obstacle = measure.does_not_fit(workload, size, device) or too_many_samples(module, workload, size)
+            obstacle = measure.does_not_fit(workload, size, device) or recipe.refuses(size)
             if obstacle:
                 return replace(blank(size), status=Status.SKIPPED, reason=obstacle)
             result = blank(size)
