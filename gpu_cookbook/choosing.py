@@ -3,7 +3,7 @@ measured and nothing is printed here."""
 
 import enum
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -168,6 +168,7 @@ class Advice:
     elsewhere: Mapping[str, Estimate]  # of each lane, the first on the CPU if the pick is on the GPU, and the reverse
     doubtful: Sequence[Result]  # at this size; each may be faster than the pick, and does not count
     rounding: Sequence[Estimate]  # recipes that round their factors and are faster than the pick
+    hidden: Sequence[Estimate]  # recipes that may be faster than the pick: their other sizes do not tell
 
     @property
     def plain(self) -> Pick | None:
@@ -204,14 +205,15 @@ class Knowledge:
         return [sorted(those, key=lambda each: each.size) for those in recipes]
 
     @cached_property
-    def _shortest(self) -> dict[tuple[str, str, Metric], float]:
-        """The shortest time of each technique in each workload."""
-        found: dict[tuple[str, str, Metric], float] = {}
+    def _shortest(self) -> dict[tuple[Hashable, str, Metric], float]:
+        """The shortest time of each technique in each workload, and of each framework on either kind of device."""
+        found: dict[tuple[Hashable, str, Metric], float] = {}
         for each in (one for mine in self._recipes for one in mine if one.ok):
             for metric in TIMED:
-                value = None if each.doubt(metric) else each.value(metric)
-                key = (each.technique, each.workload, metric)
-                if value:
+                if each.doubt(metric) or not (value := each.value(metric)):
+                    continue
+                for name in (each.technique, _kind(each)):
+                    key = (name, each.workload, metric)
                     found[key] = min(value, found.get(key, value))
         return found
 
@@ -255,6 +257,10 @@ class Knowledge:
 
     def estimates(self, question: Question) -> list[Estimate]:
         """Of each recipe, the fastest first."""
+        return self.told(question)[0]
+
+    def told(self, question: Question) -> tuple[list[Estimate], list[Estimate]]:
+        """The estimates, the fastest first; and those that only say what a recipe takes at most, and decide nothing."""
         found, hidden = list[Estimate](), list[Estimate]()
         for mine in self._mine(question):
             if each := self._estimate(mine, question):
@@ -267,7 +273,7 @@ class Knowledge:
             shortest[lane] = min(each.seconds, shortest.get(lane, each.seconds))
         # Faster than all others of its lane, whatever it takes.
         found += [each for each in hidden if each.seconds < shortest.get(each.basis[0].lane, 0)]
-        return sorted(found, key=lambda each: each.seconds)
+        return sorted(found, key=lambda each: each.seconds), [each for each in hidden if each not in found]
 
     def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
         """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
@@ -293,7 +299,10 @@ class Knowledge:
             if not below:
                 least, most = self._elsewhere(less, metric), less.order(metric)
                 fixed = proportional(_points(basis, metric, question), 0)
-                if not (least or fixed) and seconds < (CLOSE - 1) * most:
+                same = (CLOSE - 1) * most  # two runs may differ by as much
+                if fixed < same and least:
+                    seconds -= fixed
+                elif fixed < same and seconds < same:
                     return None  # a fixed cost of as much would not show in the times of larger sizes
                 seconds = max(seconds, least)
                 # At the measured size: of a product of a few elements, there are more bytes than operations.
@@ -319,16 +328,23 @@ class Knowledge:
         return Estimate(seconds, metric, (mine[-2], more), at_most=True)
 
     def _elsewhere(self, result: Result, metric: Metric) -> float:
-        """The shortest time of the same technique in any other workload: what it takes at the least, unless the work
-        begins with something else than arrays. 0 if that is not known."""
+        """The shortest time of the same technique in any other workload, or else of its framework: what it takes at the
+        least, unless the work begins with something else than arrays. 0 if that is not known."""
         if hasattr(catalogue.workload_module(result.workload), "GIVEN"):
             return 0
-        known = [
-            value
-            for (technique, workload, of), value in self._shortest.items()
-            if (technique, of) == (result.technique, metric) and workload != result.workload
-        ]
-        return min(known, default=0)
+        for name in (result.technique, _kind(result)):
+            known = [
+                value
+                for (of, workload, timed), value in self._shortest.items()
+                if (of, timed) == (name, metric) and workload != result.workload
+            ]
+            if known:
+                return min(known)
+        return 0
+
+
+def _kind(result: Result) -> tuple[str, bool]:
+    return result.framework, repeats.on_gpu(result)
 
 
 def _known(metric: Metric, *results: Result) -> bool:
@@ -364,7 +380,7 @@ def _least(result: Result, question: Question) -> float:
 def advise(question: Question, known: Knowledge, useless: Container[str] = (), here: bool = True) -> Advice:
     """What to take. ``useless``: techniques that are no advice, for instance because they need what a machine does not
     have. ``here``: it is for this machine, not for a stored one. NoAdvice if too little is known."""
-    every = [each for each in known.estimates(question) if each.technique not in useless]
+    every, hidden = ([each for each in some if each.technique not in useless] for some in known.told(question))
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
     picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
@@ -389,6 +405,14 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
             if each.lane not in picks or each.order(question.metric(each)) < picks[each.lane].first.seconds
         ],
         rounding=[each for each in every if each.basis[0].mode and each.seconds < first.seconds],
+        hidden=[
+            each
+            for each in hidden
+            if not each.basis[0].mode
+            if question.work() < question.work(each.basis[0].size)  # more work takes no less time
+            or (lane := each.basis[0].lane) not in picks
+            or each.basis[-1].order(each.metric) < picks[lane].first.seconds
+        ],
     )
 
 

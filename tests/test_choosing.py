@@ -288,6 +288,54 @@ def test_what_went_wrong_at_a_size_is_not_advised_beyond_it(status):
     assert Knowledge(results).estimates(asked(MIDDLE // 2))[0].technique == "cupy"
 
 
+def test_a_fixed_cost_within_the_noise_of_the_smallest_size_is_none():
+    """NumPy's line begins at 4 ms, which is 1 % of what 4,000² took: less than two runs differ by."""
+    own = [
+        replace(on_cpu("numpy", size, seconds), workload="random_subset_mean")
+        for size, seconds in ((4_000, 0.4), (20_000, 9.904))
+    ]
+    other = replace(on_cpu("numpy", SMALL, 5e-6), workload="multiply")
+    (known,) = Knowledge([*own, other]).estimates(asked(1, Data.HOST, "random_subset_mean"))
+    assert known.seconds == 5e-6
+    with pytest.raises(NoAdvice, match="the fixed cost of a call does not show"):
+        choosing.advise(asked(1, Data.HOST, "random_subset_mean"), Knowledge(own))
+
+
+def test_a_technique_of_one_workload_takes_at_least_what_its_framework_does_elsewhere():
+    own = [
+        replace(on_gpu("cutile_tuned", size, seconds), workload="random_subset_mean", framework="cuTile")
+        for size, seconds in ((4_000, 1e-4), (20_000, 1e-3))
+    ]
+    others = [
+        replace(on_gpu("cutile", SMALL, 2e-5), workload="multiply", framework="cuTile"),
+        replace(on_cpu("cutile", SMALL, 1e-6), workload="multiply", framework="cuTile"),
+        replace(on_gpu("cupy", SMALL, 1e-5), workload="multiply"),
+    ]
+    (known,) = Knowledge([*own, *others]).estimates(asked(1, Data.HOST, "random_subset_mean"))
+    assert 2e-5 < known.seconds < 1e-4
+
+
+def test_what_may_be_faster_is_named_where_its_other_sizes_do_not_tell():
+    """Of 10 rows, NumPy takes between nothing and what a million take."""
+    read = [
+        replace(on_cpu(technique, size, seconds), workload="read_parquet")
+        for technique, size, seconds in (
+            *(("numpy", MIDDLE, 8e-3), ("numpy", 10 * MIDDLE, 8e-2), ("pandas", MIDDLE, 8e-3)),
+            *(("pandas", 10 * MIDDLE, 5e-2), ("polars", MIDDLE, 9e-3), ("polars", 10 * MIDDLE, 9e-3)),
+        )
+    ]
+    found = choosing.advise(asked(10, Data.HOST, "read_parquet"), Knowledge(read))
+    assert found.plain.first.technique == "pandas"
+    assert "do not tell what they take at this one: numpy." in printed(found, *read)
+    found = choosing.advise(asked(100 * MIDDLE, Data.HOST, "read_parquet"), Knowledge(read))
+    assert found.plain.first.technique == "polars" and not found.hidden
+    beyond = [each for each in read if each.technique != "polars"]
+    slow = [replace(on_cpu("polars", each.size, 0.6), workload="read_parquet") for each in beyond[:2]]
+    for size, hidden in ((10 * MIDDLE + 1, []), (200 * MIDDLE, ["polars"])):
+        found = choosing.advise(asked(size, Data.HOST, "read_parquet"), Knowledge([*beyond, *slow]))
+        assert [each.technique for each in found.hidden] == hidden
+
+
 @pytest.mark.parametrize(
     ("workload", "technique", "most"),
     [
@@ -796,13 +844,14 @@ def test_what_is_measured_ends_in_a_minute(here):
 # ---- How good the advice is.
 
 CURVES = {"cupy": 1e-9, "numba": 2e-9, "triton": 1.1e-9}  # seconds of each element
+CALL = 5e-5  # of each call: of less, the times of a million elements would not tell
 SIZES = (SMALL, MIDDLE, LARGE)
 
 
 def straight(origin=making.BOX, **changes):
     """Results that lie on what the estimate assumes."""
     return [
-        on_gpu(name, size, 1e-5 + work, transfer=1e-4 + work, pinned=5e-5 + work, origin=origin, **changes)
+        on_gpu(name, size, CALL + work, transfer=1e-4 + work, pinned=5e-5 + work, origin=origin, **changes)
         for name, slope in CURVES.items()
         for size in SIZES
         for work in (slope * size,)
@@ -828,7 +877,7 @@ def test_without_times_from_page_locked_arrays_only_the_others_are_asked_for():
 def test_a_wrong_pick_is_counted_with_what_it_costs():
     slow = [replace(each) for each in straight() if (each.technique, each.size) != ("cupy", MIDDLE)]
     usual = 1e-4 + 1e-9 * MIDDLE
-    slow.append(on_gpu("cupy", MIDDLE, 2 * (1e-5 + 1.1e-9 * MIDDLE), transfer=usual, origin=making.BOX))
+    slow.append(on_gpu("cupy", MIDDLE, 2 * (CALL + 1.1e-9 * MIDDLE), transfer=usual, origin=making.BOX))
     (case,) = (
         each for each in evaluation.cases(slow) if (each.question.size, each.question.data) == (MIDDLE, Data.DEVICE)
     )

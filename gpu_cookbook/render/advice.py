@@ -187,6 +187,9 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
             yield re.split(r"\. (?=A lane|First)", LEGEND[sign])[0].rstrip(".") + "."
     if found.doubtful:
         yield f"Not counted, as their times are doubtful: {_names([each.technique for each in found.doubtful])}."
+    if found.hidden:
+        hidden = _names([each.technique for each in found.hidden])
+        yield f"Not counted, as their times at other sizes do not tell what they take at this one: {hidden}."
     if found.rounding:
         told = [f"{each.technique} ({each.basis[0].mode}, {time_of(each)})" for each in found.rounding]
         yield f"Not counted, as they round the factors to fewer digits: {', '.join(told)}."
