@@ -463,6 +463,10 @@ def _asked(estimate: Estimate) -> Result:
     )
 
 
+def makes_pinned(workload: str) -> bool:
+    return any("pinned" in recipe.functions for recipe in catalogue.of_workload(workload))
+
+
 # ---- This machine.
 
 

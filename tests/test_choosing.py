@@ -599,6 +599,7 @@ def test_the_way_is_said_of_recipes_on_the_gpu_only():
     for data, seconds, told in (
         (Data.PINNED, 0.2, "Of cupy's time, 50 % is the way to the GPU and back."),
         (Data.HOST, 100.0, "Of cupy's time, more than 99 % is the way to the GPU and back."),
+        (Data.HOST, 0.1001, "Of cupy's time, less than 1 % is the way to the GPU and back."),
     ):
         gpu = on_gpu("cupy", seconds=0.1, transfer=seconds, pinned=seconds)
         assert told in printed(advised(gpu, data=data), gpu)
@@ -944,6 +945,7 @@ def test_runs_of_other_commits_count_where_nothing_else_differs():
         (["multiply", "-s", "2**64"], "'2**64' is not a valid size: it is more than 2**63 - 1, the largest"),
         (["multiply", "-s", "7", "--data", "disk"], "'disk' is not one of 'host', 'pinned', 'device'"),
         (["multiply", "-s", "7", "--machine", "m", "--measure"], "--measure measures this machine: omit --machine."),
+        (["training", "-s", "6000x64", "--data", "pinned"], "No recipe of training makes page-locked arrays: ask with"),
         (["multiply", "-s", "2**50"], "its arrays take 13.5 PB, and this machine has"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

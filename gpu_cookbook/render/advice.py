@@ -140,7 +140,8 @@ def _ways(first: Estimate, other: Estimate | None) -> Iterator[str]:
     """Which part of a time from host to host is the way to the GPU and back."""
     for each in (first, other):
         if each and each.way is not None:
-            share = "more than 99 %" if each.way > 0.99 else f"{100 * each.way:.0f} %"
+            bounds = {100: "more than 99 %", 0: "less than 1 %"}
+            share = bounds.get(round(100 * each.way), f"{100 * each.way:.0f} %")
             yield f"Of {each.technique}'s time, {share} is the way to the GPU and back."
 
 
