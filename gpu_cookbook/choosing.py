@@ -200,7 +200,9 @@ class Knowledge:
         """The results of each recipe, at sizes as today's workload has, sorted by size."""
         there = {(each.workload, each.technique) for each in catalogue.recipes()}
         mine = [each for each in of_one_environment(self.results) if (each.workload, each.technique) in there]
-        of_today = [each for each in mine if catalogue.is_size(each.workload, each.size)]
+        # Of a time without its device, as when a line of runs.jsonl is lost, nobody knows whether a GPU took it.
+        placed = [each for each in mine if each.device or not each.ok]
+        of_today = [each for each in placed if catalogue.is_size(each.workload, each.size)]
         recipes = grouped(of_today, lambda each: (each.workload, each.technique))
         return [sorted(those, key=lambda each: each.size) for those in recipes]
 

@@ -536,10 +536,10 @@ def choose_recipe(
             outcome = measured_for(question, useless)
             known = choosing.Knowledge(outcome.results)
         else:
-            known, complaints = stored_for(workload, machine_name)
+            known = stored_for(workload, machine_name, complaints)
         found = choosing.advise(question, known, useless, here=machine_name is None)
     except choosing.NoAdvice as error:
-        fail(str(error))
+        fail("\n".join([*complaints, str(error)]))
     out = console()
     out.print(shown.advice(found, known, machine_name is None, out.width))
     complain(complaints)
@@ -547,22 +547,25 @@ def choose_recipe(
         raise typer.Exit(130)
 
 
-def stored_for(workload: str, machine_name: str | None) -> tuple[choosing.Knowledge, list[str]]:
-    """What is stored of a machine, or of the one that is most like this one; and what cannot be used."""
+def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -> choosing.Knowledge:
+    """What is stored of a machine, or of the one that is most like this one. What cannot be used is added to the
+    complaints."""
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     try:
         stored = store.Store()
-        results, complaints = _loaded(stored.load)
+        results, unusable = _loaded(stored.load)
+        complaints += unusable
         names = sorted({each.stored.machine for each in results})
         if machine_name is not None and machine_name not in names:
             refuse_other_files(stored, "choose", machine_name, workload, names)
         name = choosing.alike(results, workload) if machine_name is None else machine_name
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
-        fail(f"{error} To do without stored results: --measure" if machine_name is None else str(error))
+        told = f"{error} To do without stored results: --measure" if machine_name is None else str(error)
+        fail("\n".join([*complaints, told]))
     mine = [each for each in results if each.stored.machine == name]
-    return choosing.Knowledge(repeats.together(newest, mine)), complaints
+    return choosing.Knowledge(repeats.together(newest, mine))
 
 
 def refuse_other_files(stored: Any, command: str, name: str, workload: str, names: Sequence[str]) -> None:

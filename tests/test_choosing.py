@@ -23,6 +23,7 @@ from gpu_cookbook.render import advice as shown
 from gpu_cookbook.render import tables
 from gpu_cookbook.results import Metric, Origin, Run, Status
 from gpu_cookbook.run import compare
+from gpu_cookbook.store.asv_files import Store, Writer
 
 MIDDLE = 1_000_000
 ON_GPU = {"driver": "580.1", "cuda": "13.0"}
@@ -970,6 +971,23 @@ def test_a_machine_with_results_of_scaling_only(clone):
         there = "takes results of compare, and of gpus-x4 there is only what gpu-cookbook scale measured. To see it: "
         assert err.startswith(f"{command[0]} {there}gpu-cookbook scale --machine gpus-x4.")
         assert f"gpu-cookbook {' '.join(['compare', *command[1:2]])} --save --machine gpus-x4" in err
+
+
+@pytest.mark.parametrize("line", ["", '{"commit": "12", "ver'])
+def test_where_no_device_is_known_any_more_it_says_so(line, clone, here):
+    """Of results in asv's file only, nobody knows what took these times."""
+    here()
+    writer = Writer(Store(), "m")
+    for size in (SMALL, MIDDLE):
+        writer.add(catalogue.find("multiply", "numpy"), on_cpu("numpy", size, size * 1e-9, transfer=size * 2e-9))
+    assert "Take numpy" in invoked("choose", "multiply", "-s", "7e5")[0]
+    (clone / "benchmarks/results/m/runs.jsonl").write_text(line)
+    for size in ("40000", "7e5"):
+        _, err = invoked("choose", "multiply", "-s", size, code=2)
+        assert re.search(r"no time of it is known\. To measure it here: --measure\.$", err.strip())
+        assert ("m/runs.jsonl, line 1: is not JSON, or is cut off" in err) == bool(line)
+    _, err = invoked("choose", "norm", "-s", "7e5", code=2)
+    assert ("m/runs.jsonl, line 1: is not JSON" in err) == bool(line) and "Nothing of norm is stored" in err
 
 
 def test_without_a_clone_there_is_still_a_way(tmp_path, monkeypatch):
