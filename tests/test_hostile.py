@@ -14,7 +14,7 @@ from scaling import built, row
 
 from gpu_cookbook import cli, doctor, machine
 from gpu_cookbook.doctor import facts
-from gpu_cookbook.render import change, charts, html_page, scaling_charts, tables, text
+from gpu_cookbook.render import advice, change, charts, html_page, scaling_charts, tables, text
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.results import Metric, Origin, Probe, Result, Status, record
 from gpu_cookbook.scaling import completed, judged
@@ -207,6 +207,8 @@ def test_a_spreadsheet_computes_nothing_and_numbers_stay_numbers():
 def test_signs_that_an_encoding_lacks_are_written_as_words():
     assert "†~13.1 µs × 2 … 日".encode("ascii", "gpu-cookbook") == b"+~13.1 us x 2 ... \\u65e5"
     assert "µs ×".encode("latin-1", "gpu-cookbook") == b"\xb5s \xd7"
+    marks = [fmt.STALE, fmt.NOISE, fmt.DOUBT, advice.ESTIMATED, *fmt.RANKS.values()]
+    assert len({mark.encode("ascii", "gpu-cookbook") for mark in marks}) == len(marks)
     with pytest.raises(UnicodeDecodeError):
         substitute(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"))
 
