@@ -278,14 +278,32 @@ class Knowledge:
         return sorted(found, key=lambda each: each.seconds), [each for each in hidden if each not in found]
 
     def _estimate(self, mine: Sequence[Result], question: Question) -> Estimate | None:
-        """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
-        tell, or if a size is more than one number: the time is not in proportion to both."""
+        """None if other sizes do not tell, or if a size is more than one number: the time is not in proportion to
+        both."""
         metric = question.metric(mine[0])
         for each in mine:
             if each.size == question.size:
                 return Estimate(each.order(metric), metric, (each,))
         if len(mine) < 2 or not isinstance(question.size, int):
             return None
+        return self._in_parts(mine, metric, question) or self._on_line(mine, metric, question)
+
+    def _in_parts(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
+        """Beyond the largest size, of work that operations decide: the work, and the way to the GPU and back, which
+        grows with the bytes. None of all else, and if one of these is not known."""
+        bytes_moved, last = catalogue.workload_module(question.workload).bytes_moved, mine[-1]
+        beyond = question.work() > question.work(last.size) > bytes_moved(last.size)
+        if not beyond or metric == Metric.RESIDENT or not repeats.on_gpu(last) or not _known(Metric.RESIDENT, *mine):
+            return None
+        work = self._on_line(mine, Metric.RESIDENT, question)
+        ways = [(float(bytes_moved(each.size)), each.order(metric) - each.order(Metric.RESIDENT)) for each in mine[-2:]]
+        if not work or min(way for _, way in ways) <= 0:
+            return None
+        return Estimate(work.seconds + proportional(ways, float(bytes_moved(question.size))), metric, work.basis)
+
+    def _on_line(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
+        """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
+        tell."""
         below = sum(question.work(each.size) < question.work() for each in mine)
         start = min(max(below - 1, 0), len(mine) - 2)
         less, more = basis = mine[start], mine[start + 1]

@@ -196,6 +196,27 @@ def test_beyond_the_largest_size_the_gpu_s_own_time_grows():
     assert estimate.seconds == pytest.approx(3e-3 + 3e-4)
 
 
+def test_beyond_the_largest_size_the_way_of_a_product_grows_with_its_bytes():
+    """Twice the side: 8 times the operations, 4 times the bytes."""
+
+    def product(technique, work, way):
+        return [
+            replace(
+                on_gpu(technique, size, work * times**3, transfer=work * times**3 + way * times**2), workload="matmul"
+            )
+            for size, times in ((1_000, 1), (2_000, 2))
+        ]
+
+    every = [*product("cupy", 1e-3, 9e-3), *product("warp", 3e-3, 4e-3)]
+    found = Knowledge(every).estimates(asked(8_000, Data.HOST, "matmul"))
+    assert [each.technique for each in found] == ["cupy", "warp"]  # and at 2,000, the other way round
+    assert [each.seconds for each in found] == pytest.approx([0.512 + 0.576, 1.536 + 0.256])
+    near = Knowledge(every).estimates(asked(2_000, Data.HOST, "matmul"))
+    assert [each.technique for each in near] == ["warp", "cupy"]
+    resident = Knowledge(every).estimates(asked(8_000, Data.DEVICE, "matmul"))
+    assert [each.seconds for each in resident] == pytest.approx([0.512, 1.536])
+
+
 def test_below_the_smallest_size_a_call_takes_what_any_takes():
     own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
     other = replace(on_cpu("numpy", SMALL, 5e-6), workload="increment")
