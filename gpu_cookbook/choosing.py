@@ -397,9 +397,17 @@ def _least(result: Result, question: Question) -> float:
 # ---- The advice.
 
 
+def require_pinned(question: Question) -> None:
+    """NoAdvice if page-locked arrays are asked for, and no recipe makes any: only those on the CPU would be left."""
+    recipes = catalogue.of_workload(question.workload)
+    if question.data == Data.PINNED and question.has_arrays and not any("pinned" in each.functions for each in recipes):
+        raise NoAdvice(f"No recipe of {question.workload} makes page-locked arrays: ask with --data host.")
+
+
 def advise(question: Question, known: Knowledge, useless: Container[str] = (), here: bool = True) -> Advice:
     """What to take. ``useless``: techniques that are no advice, for instance because they need what a machine does not
     have. ``here``: it is for this machine, not for a stored one. NoAdvice if too little is known."""
+    require_pinned(question)
     every, hidden = ([each for each in some if each.technique not in useless] for some in known.told(question))
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
@@ -481,10 +489,6 @@ def _asked(estimate: Estimate) -> Result:
         runs={Metric.RESIDENT: result.runs.get(metric, {})},
         doubts={},
     )
-
-
-def makes_pinned(workload: str) -> bool:
-    return any("pinned" in recipe.functions for recipe in catalogue.of_workload(workload))
 
 
 # ---- This machine.

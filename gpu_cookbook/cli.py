@@ -526,11 +526,10 @@ def choose_recipe(
     if measure and machine_name is not None:
         fail("--measure measures this machine: omit --machine.")
     question = choosing.Question(workload, sizes_of(workload, [size])[0], data)
-    if data is choosing.Data.PINNED and question.has_arrays and not choosing.makes_pinned(workload):
-        fail(f"No recipe of {workload} makes page-locked arrays: ask with --data host.")
     outcome = comparing.Outcome()
     complaints: list[str] = []
     try:
+        choosing.require_pinned(question)
         useless = choosing.useless_here(question) if machine_name is None else set()
         if measure:
             outcome = measured_for(question, useless)

@@ -86,6 +86,12 @@ def test_page_locked_arrays_are_for_recipes_that_make_them_and_like_any_others_t
     assert advised(*results, data=Data.HOST).plain.first.technique == "triton"
 
 
+def test_page_locked_arrays_are_no_reason_to_stay_on_the_cpu():
+    table = [replace(on_cpu("polars"), workload="group_mean"), replace(on_gpu("cudf"), workload="group_mean")]
+    with pytest.raises(NoAdvice, match="No recipe of group_mean makes page-locked arrays"):
+        choosing.advise(asked((1_000_000, 1_000), Data.PINNED, "group_mean"), Knowledge(table))
+
+
 def test_arrays_have_to_be_handed_to_an_engine_and_to_opencl():
     engine = on_cpu("dask", seconds=0.05, transfer=0.7, framework="Dask")
     opencl = on_cpu("pyopencl", seconds=0.05, transfer=0.5, name="pthread-Xeon")
