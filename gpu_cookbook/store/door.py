@@ -4,14 +4,17 @@ of a file of lines, must fit the JSON Schema of its kind in schemas/, and what d
 import itertools
 import json
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jsonschema_rs import Draft202012, Draft202012Validator, Registry, ValidationError
 
+from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.words import plain
 
+T = TypeVar("T")
 SCHEMAS = Path(__file__).parent / "schemas"
 MOST_BYTES = 2**23  # of a file: ten times the largest there is
 MOST_LINE = 2**20  # bytes
@@ -60,6 +63,23 @@ def read_lines(path: Path, kind: str) -> tuple[list[tuple[int, Any]], list[str]]
     except Unfit as error:
         return [], [f"{shown(path)}: {error}"]
     return found, [f"{shown(path)}, line {number}: {fault}" for number, fault in faults]
+
+
+def made_of_lines(
+    path: Path, kind: str, make: Callable[[Any], T], machine: str | None = None
+) -> tuple[list[T], list[str]]:
+    """What is made of each line that fits, and what is wrong with each other line: ``make`` raises a ValueError or a
+    StoreError. ``machine``: whose lines they must be, unless the file is shared."""
+    lines, complaints = read_lines(path, kind)
+    found = []
+    for number, line in lines:
+        try:
+            if machine not in (None, line.get("machine")):
+                raise Unfit(f"belongs to {line['machine']}, not to {plain(machine or '')}")
+            found.append(make(line))
+        except (ValueError, StoreError) as error:
+            complaints.append(f"{shown(path)}, line {number}: {error}")
+    return found, complaints
 
 
 def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:

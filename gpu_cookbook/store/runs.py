@@ -114,15 +114,7 @@ class Lines:
     """The lines of a machine's file that can be used."""
 
     def __init__(self, folder: Path) -> None:
-        found, self.complaints = door.read_lines(folder / FILE, KIND)
-        self.lines = []
-        for number, data in found:
-            line = _line(data)
-            if line.workload in catalogue.workloads() and not catalogue.is_size(line.workload, line.size):
-                fault = f"{line.size} is no size of {line.workload}"
-                self.complaints.append(f"{door.shown(folder / FILE)}, line {number}: {fault}")
-            else:
-                self.lines.append(line)
+        self.lines, self.complaints = door.made_of_lines(folder / FILE, KIND, _line)
         self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
         self.every: dict[Place, list[Line]] = {}
         for line in self.lines:
@@ -154,4 +146,7 @@ class Lines:
 def _line(data: dict[str, Any]) -> Line:
     size = data["size"]
     known = {part.name: data[part.name] for part in fields(Line) if part.name in data}
-    return Line(**known | {"size": tuple(size) if isinstance(size, list) else size})
+    line = Line(**known | {"size": tuple(size) if isinstance(size, list) else size})
+    if line.workload in catalogue.workloads() and not catalogue.is_size(line.workload, line.size):
+        raise ValueError(f"{line.size} is no size of {line.workload}")
+    return line

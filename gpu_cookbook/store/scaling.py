@@ -2,8 +2,9 @@
 that came in from others are in a file of the same name in their machine's folder."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,23 +79,13 @@ def _unnamed(run: Kept) -> Kept:
 def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
     """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
     ``machine_name``: whose lines they must be, unless the file is shared."""
-    lines, complaints = door.read_lines(path, KIND)
     senders = sent.contributors(sent.lines(path.parent)[0])  # asv_files.py says what is wrong with the lines
-    runs = []
-    for number, line in lines:
-        try:
-            run = _kept(line, root, senders.get(line["commit"]))
-            if machine_name not in (None, run.origin.machine):
-                raise ValueError(f"belongs to {run.origin.machine}, not to {plain(machine_name)}")
-            runs.append(run)
-        except (ValueError, commits.StoreError) as error:
-            complaints.append(f"{door.shown(path)}, line {number}: {error}")
-    return runs, complaints
+    return door.made_of_lines(path, KIND, partial(_kept, root, senders), machine_name)
 
 
-def _kept(line: dict[str, Any], root: Path, contributor: str | None = None) -> Kept:
+def _kept(root: Path, senders: Mapping[str, str], line: Mapping[str, Any]) -> Kept:
     """ValueError if a row makes no sense; StoreError if the repository does not have the commit."""
-    origin = Origin(line["machine"], line["commit"], "", line["date"], contributor=contributor)
+    origin = Origin(line["machine"], line["commit"], "", line["date"], contributor=senders.get(line["commit"]))
     rows = [from_record(data, origin) for data in line["rows"]]
     for row in rows:
         if row.time and row.time.quartiles and not row.time.quartiles[0] <= row.time.median <= row.time.quartiles[1]:

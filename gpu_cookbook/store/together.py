@@ -3,6 +3,7 @@ environment."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +46,12 @@ def record(handovers: Iterable[Handover], missing: Mapping[str, str], pool: Mapp
 
 def every(folder: Path) -> tuple[list[Kept], list[str]]:
     """The runs of all lines, the newest last, and what is wrong with each line that cannot be used."""
-    path = folder / FILE
-    lines, complaints = door.read_lines(path, KIND)
-    runs = []
-    for number, line in lines:
-        try:
-            runs.append(_kept(line, commits.changed_since(folder.parents[1], line["commit"])))
-        except (ValueError, commits.StoreError) as error:
-            complaints.append(f"{door.shown(path)}, line {number}: {error}")
+    runs, complaints = door.made_of_lines(folder / FILE, KIND, partial(_kept, folder.parents[1]))
     return sorted(runs, key=lambda run: run.origin.date), complaints
 
 
-def _kept(line: Mapping[str, Any], changed: frozenset[str]) -> Kept:
+def _kept(root: Path, line: Mapping[str, Any]) -> Kept:
+    changed = commits.changed_since(root, line["commit"])
     found = tuple(Handover(**each) for each in line["handovers"])
     if len({(each.producer, each.consumer, each.way) for each in found}) < len(found):
         raise ValueError("has a handover twice")

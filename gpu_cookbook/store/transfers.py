@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from gpu_cookbook.results import Origin, Timing
 from gpu_cookbook.store import commits, door
 from gpu_cookbook.store.asv_files import MACHINE, refuse_another_machine
 from gpu_cookbook.store.commits import StoreError
-from gpu_cookbook.words import plain
 
 FILE, KIND = "transfers.jsonl", "transfers"
 LAUNCHES, CONCEPTS, ALL_REDUCES = "launches.jsonl", "concepts.jsonl", "all_reduce.jsonl"
@@ -179,20 +179,12 @@ def by_way(runs: Sequence[Kept]) -> dict[str, Kept]:
 def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
     """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
     ``machine_name``: whose lines they must be, unless the file is shared."""
-    lines, complaints = door.read_lines(path, KIND)
-    runs = []
-    for number, line in lines:
-        try:
-            if machine_name not in (None, line["machine"]):
-                raise ValueError(f"belongs to {line['machine']}, not to {plain(machine_name or '')}")
-            runs.append(_kept(line, commits.changed_since(root, line["commit"])))
-        except (ValueError, commits.StoreError) as error:
-            complaints.append(f"{door.shown(path)}, line {number}: {error}")
-    return runs, complaints
+    return door.made_of_lines(path, KIND, partial(_kept, root), machine_name)
 
 
-def _kept(line: Mapping[str, Any], changed: frozenset[str]) -> Kept:
-    """ValueError if a step makes no sense. ``changed``: the files whose code is no longer that of the line's commit."""
+def _kept(root: Path, line: Mapping[str, Any]) -> Kept:
+    """ValueError if a step makes no sense; StoreError if the repository does not have the commit."""
+    changed = commits.changed_since(root, line["commit"])
     steps = {data["step"]: _step(data, changed) for data in line["steps"]}
     if len(steps) < len(line["steps"]):
         raise ValueError("has a step twice")
@@ -201,6 +193,7 @@ def _kept(line: Mapping[str, Any], changed: frozenset[str]) -> Kept:
 
 
 def _step(data: Mapping[str, Any], changed: frozenset[str]) -> Step:
+    """``changed``: the files whose code is no longer that of the line's commit."""
     name = data["step"]
     if "reason" in data:
         return Step(name, reason=data["reason"])
