@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pynvml
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from gpu_cookbook.units import memory
 
@@ -205,9 +208,40 @@ def distribution_names(module: str) -> list[str]:
     return sorted(set(_packages_distributions().get(module, ())))
 
 
+_packages_distributions = cache(importlib.metadata.packages_distributions)
+
+
+def has_distribution(name: str) -> bool:
+    """Whether a distribution is installed."""
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 @cache
-def _packages_distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
+def closure(requirements: tuple[str, ...]) -> frozenset[str]:
+    """The names of the distributions that these requirements install, as far as they are installed here: what is not
+    is named, but not what it requires."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    left = [Requirement(each) for each in requirements]
+    while left:
+        each = left.pop()
+        key = canonicalize_name(each.name), frozenset(each.extras)
+        if key not in found:
+            found.add(key)
+            left += _required(*key)
+    return frozenset(name for name, _ in found)
+
+
+def _required(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
+    texts = importlib.metadata.requires(name) if has_distribution(name) else []
+    for text in texts or []:
+        with contextlib.suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
+            each = Requirement(text)
+            if not each.marker or any(each.marker.evaluate({"extra": extra}) for extra in extras or {""}):
+                yield each
 
 
 @cache

@@ -6,16 +6,13 @@ is in docs/how-we-measure.md.
 
 import ast
 import importlib
-import importlib.metadata
 import sys
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from packaging.markers import UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from gpu_cookbook import catalogue, machine
@@ -330,45 +327,9 @@ def _comes_with(module: str, requirements: list[Requirement]) -> bool:
     """Whether these requirements, or what they require, install the module; True if one of them is not installed, and
     so nobody knows."""
     names = {canonicalize_name(each.name) for each in requirements}
-    if canonicalize_name(module) in names or not all(map(_is_installed, names)):
+    if canonicalize_name(module) in names or not all(map(machine.has_distribution, names)):
         return True
-    closure = _closure(tuple(map(str, requirements)))
+    closure = machine.closure(tuple(map(str, requirements)))
     if machine.installed(module):
         return not closure.isdisjoint(map(canonicalize_name, machine.distribution_names(module)))
-    return not all(map(_is_installed, closure))
-
-
-def _is_installed(distribution: str) -> bool:
-    try:
-        importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-@cache
-def _closure(requirements: tuple[str, ...]) -> frozenset[str]:
-    """The names of the distributions that these requirements install, as far as they are installed here."""
-    found: set[tuple[str, frozenset[str]]] = set()
-    left = [Requirement(each) for each in requirements]
-    while left:
-        each = left.pop()
-        key = canonicalize_name(each.name), frozenset(each.extras)
-        if key not in found:
-            found.add(key)
-            left += _required(*key)
-    return frozenset(name for name, _ in found)
-
-
-def _required(name: str, extras: frozenset[str]) -> Iterator[Requirement]:
-    try:
-        texts = importlib.metadata.requires(name) or []
-    except importlib.metadata.PackageNotFoundError:
-        return
-    for text in texts:
-        try:
-            each = Requirement(text)
-            if not each.marker or any(each.marker.evaluate({"extra": extra}) for extra in extras or {""}):
-                yield each
-        except (InvalidRequirement, UndefinedEnvironmentName):
-            continue
+    return not all(map(machine.has_distribution, closure))

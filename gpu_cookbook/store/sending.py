@@ -1,21 +1,16 @@
 """``gpu-cookbook send`` writes the folder of a machine as it belongs under benchmarks/results: without what is private,
 and with what was installed and what ``doctor`` found. Nothing leaves the computer."""
 
-import contextlib
 import importlib.metadata
 import json
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
@@ -226,35 +221,9 @@ def _line(
 def lock() -> list[str]:
     """name==version of each installed distribution that gpu-cookbook or a recipe needs, and of what those need. Others
     are nobody's business."""
-    there: dict[str, importlib.metadata.Distribution] = {}
-    for each in importlib.metadata.distributions():
-        there.setdefault(canonicalize_name(each.metadata["Name"] or ""), each)  # the first one is imported
-    left = {("gpu-cookbook", ""), *(part for recipe in catalogue.recipes() for part in _parts(_requirements(recipe)))}
-    used: set[tuple[str, str]] = set()  # distributions, each with one of its extras or none
-    while left := {part for part in left - used if part[0] in there}:
-        used |= left
-        left = {need for name, extra in left for need in _parts(_needs(there[name], extra))}
-    return [f"{name}=={there[name].version}" for name in sorted({name for name, _ in used} - {"gpu-cookbook"})]
-
-
-def _parts(requirements: Iterable[Requirement]) -> Iterator[tuple[str, str]]:
-    for each in requirements:
-        yield from ((canonicalize_name(each.name), extra) for extra in ("", *each.extras))
-
-
-def _needs(distribution: importlib.metadata.Distribution, extra: str) -> Iterator[Requirement]:
-    for text in distribution.requires or ():
-        with contextlib.suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
-            each = Requirement(text)
-            if each.marker is None or each.marker.evaluate({"extra": extra}):
-                yield each
-
-
-def _requirements(recipe: catalogue.Recipe) -> list[Requirement]:
-    try:
-        return catalogue.requirements(recipe.install)
-    except catalogue.BrokenRecipe:
-        return []
+    asked = ["gpu-cookbook", *(str(each) for r in catalogue.recipes() for each in catalogue.requirements(r.install))]
+    names = filter(machine.has_distribution, machine.closure(tuple(asked)) - {"gpu-cookbook"})
+    return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(names)]
 
 
 def _dumped(data: Any) -> bytes:
