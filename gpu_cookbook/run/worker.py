@@ -292,7 +292,7 @@ def launch(job: Mapping[str, Any], say: Say) -> None:
     zeros = getattr(module, job["zeros"])
     say(device=launches.device_of(script, zeros(1)[0]))
     for count, what, outcome in launches.outcomes(module, zeros):
-        say(launch=(count, what, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
+        say(launch=(count, what, _sent(outcome)))
 
 
 def reduce_all(job: Mapping[str, Any], say: Say) -> None:
@@ -303,7 +303,11 @@ def reduce_all(job: Mapping[str, Any], say: Say) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(path.parent), os.environ.get("PYTHONPATH"))))
     module = importlib.import_module(path.stem)
     for count, outcome in all_reduce.outcomes(module, job["gpus"], job["counts"]):
-        say(all_reduce=(count, outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))))
+        say(all_reduce=(count, _sent(outcome)))
+
+
+def _sent(outcome: Timing | str) -> dict[str, Any] | str:
+    return outcome if isinstance(outcome, str) else asdict(replace(outcome, samples=()))
 
 
 def hand_over(job: Mapping[str, Any], say: Say) -> None:
@@ -338,6 +342,12 @@ def by_value(*modules: ModuleType) -> None:
                 each.__module__ = "__main__"  # pickle cannot find it there, so cloudpickle sends its code
 
 
+ACTIONS: dict[str, Callable[[dict[str, Any], Say], None]] = {
+    **{"check": check, "measure": compare, "scale": scale, "join": join, "launch": launch},
+    **{"all_reduce": reduce_all, "together": hand_over},
+}
+
+
 def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # so that the worker does not outlive gpu-cookbook
     job = json.load(sys.stdin)
@@ -351,20 +361,7 @@ def main() -> None:
                 pipe.write(json.dumps(message) + "\n")
 
         try:
-            if job["action"] == "scale":
-                scale(job, say)
-            elif job["action"] == "join":
-                join(job, say)
-            elif job["action"] == "check":
-                check(job, say)
-            elif job["action"] == "launch":
-                launch(job, say)
-            elif job["action"] == "all_reduce":
-                reduce_all(job, say)
-            elif job["action"] == "together":
-                hand_over(job, say)
-            else:
-                compare(job, say)
+            ACTIONS[job["action"]](job, say)
         except BaseException as error:  # outside of any result: importing, starting an engine, or opening the device
             traceback.print_exc()
             say(ending=reason(error))
