@@ -39,7 +39,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import tables, text, timelines
 from gpu_cookbook.render.format import UNKNOWN
-from gpu_cookbook.results import Timing
+from gpu_cookbook.results import Timing, keyed
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import journal, transfers
@@ -581,10 +581,7 @@ def busy(bars: Iterable[Bar]) -> dict[str, float]:
 
 
 def groups(bars: Iterable[Bar], key: Callable[[Bar], str]) -> dict[str, list[Bar]]:
-    found: dict[str, list[Bar]] = {}
-    for bar in bars:
-        found.setdefault(key(bar), []).append(bar)
-    return dict(sorted(found.items()))
+    return dict(sorted(keyed(bars, key).items()))
 
 
 def fewer(bars: Iterable[Bar]) -> tuple[list[Bar], float]:

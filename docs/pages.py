@@ -42,7 +42,7 @@ from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, stale, timing
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Entry, Recipe, Table
-from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.results import Metric, Result, grouped, keyed
 from gpu_cookbook.units import digits, seconds
 from gpu_cookbook.words import markdown
 
@@ -177,10 +177,7 @@ def recipes_index():
 
 def workload_page(workload):
     module = catalogue.workload_module(workload)
-    mine = catalogue.of_workload(workload)
-    frameworks = {}
-    for recipe in mine:
-        frameworks.setdefault(recipe.framework, []).append(recipe)
+    frameworks = keyed(catalogue.of_workload(workload), lambda recipe: recipe.framework)
     sizes = ", ".join(map(module.label, module.SIZES))
     lines = [
         f"# {workload}",

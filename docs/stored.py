@@ -269,9 +269,7 @@ def handed_over() -> dict[str, together.Merged]:
 
 def _by_machine(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """{machine: its runs}, GPU_MACHINE first."""
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(run.origin.machine, []).append(run)
+    found = typed.keyed(runs, lambda run: run.origin.machine)
     return dict(sorted(found.items(), key=lambda item: (item[0] != GPU_MACHINE, item[0])))
 
 

@@ -117,7 +117,8 @@ def newcomers(results: Iterable[Result]) -> dict[Kind, Apart]:
     ok = [each for each in results if each.ok]
     for mine in grouped(ok, lambda each: each.origin and (each.origin.commit, each.origin.environment)):
         began: dict[str, str] = {}
-        for run in sorted({run for each in mine for runs in each.runs.values() for run in runs}, key=_when):
+        every = {run for each in mine for runs in each.runs.values() for run in runs}
+        for run in sorted(every, key=lambda run: run.started):
             if run.instance:
                 began.setdefault(run.instance, run.started)
         for machine, start in [*began.items()][1:]:
@@ -138,10 +139,6 @@ def _hold(machine: str, results: Sequence[Result], before: Sequence[Result], apa
                 if known := interval(earlier, metric, found):
                     mine.widths.append(math.sqrt(known[1] / known[0]))
                     mine.inside.append(known[0] <= math.exp(own) <= known[1])
-
-
-def _when(run: Run) -> str:
-    return run.started
 
 
 def _until(result: Result, start: str) -> Result:

@@ -91,6 +91,7 @@ COUNTS = (1, 4, 16)
 REDUCED = (2**10, 2**20, 2**28)  # elements of float32 on each GPU, of an all-reduce: 4 KiB, 4 MiB and 1 GiB
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,11 @@ class Timing:
     def interval(self) -> tuple[float, float] | None:
         """The 99 % interval of the median; None if asv had too few samples for a finite one."""
         return self.ci99 if self.ci99 and all(map(math.isfinite, self.ci99)) else None
+
+    def overlaps(self, other: "Timing") -> bool | None:
+        """Whether the middle halves of the samples of both overlap; None if they are not known."""
+        mine, others = self.quartiles, other.quartiles
+        return mine[0] <= others[1] and others[0] <= mine[1] if mine and others else None
 
     @property
     def noisy(self) -> bool:
@@ -587,11 +593,9 @@ def tied(one: Result, other: Result, metric: Metric) -> bool:
         return abs(fmean(ratios)) <= half
     # Not the intervals of the medians: after ten thousand calls in one process, they are narrower than the difference
     # to the next process; after three calls, they reach from 0 to several times the median.
-    times = [each.timings.get(each.timed_by(metric)) for each in (one, other)]
-    halves = [time.quartiles if time else None for time in times]
-    if halves[0] and halves[1]:
-        return halves[0][0] <= halves[1][1] and halves[1][0] <= halves[0][1]
-    return one.value(metric) == other.value(metric)
+    mine, others = (each.timings.get(each.timed_by(metric)) for each in (one, other))
+    overlap = mine.overlaps(others) if mine and others else None
+    return one.value(metric) == other.value(metric) if overlap is None else overlap
 
 
 @cache
@@ -648,12 +652,17 @@ def ranks(results: Iterable[Result], metric: Metric) -> dict[str, Rank]:
     return found
 
 
-def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Lists of the items that share key(item), in the order in which the keys first appear."""
-    groups: dict[Hashable, list[T]] = {}
+def keyed(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """{key(item): the items that share it}, in the order in which the keys first appear."""
+    groups: dict[K, list[T]] = {}
     for one in each:
         groups.setdefault(key(one), []).append(one)
-    return list(groups.values())
+    return groups
+
+
+def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """The items, as keyed() has them together."""
+    return list(keyed(each, key).values())
 
 
 def named(technique: str, environment: str) -> str:

@@ -204,8 +204,7 @@ def alike(mean: float, other: float) -> bool:
 
 def tied(one: Row, other: Row) -> bool:
     """Whether the middle halves of their samples overlap."""
-    halves, others = one.timing.quartiles, other.timing.quartiles
-    return halves is not None and others is not None and halves[0] <= others[1] and others[0] <= halves[1]
+    return bool(one.timing.overlaps(other.timing))
 
 
 def completed(rows: Iterable[Row]) -> list[Row]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpu_cookbook.results import keyed
+
 LIBRARIES = {  # the scripts' names, in the order of the tables
     "numpy": "NumPy",
     "cupy": "CuPy",
@@ -41,7 +43,4 @@ class Handover:
 
 def by_pair(handovers: Iterable[Handover]) -> dict[tuple[str, str], list[Handover]]:
     """{(producer, consumer): its handovers}."""
-    found: dict[tuple[str, str], list[Handover]] = {}
-    for each in handovers:
-        found.setdefault((each.producer, each.consumer), []).append(each)
-    return found
+    return keyed(handovers, lambda each: (each.producer, each.consumer))

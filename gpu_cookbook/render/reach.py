@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import Entry, Table, provenance
-from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.results import Metric, Result, keyed
 from gpu_cookbook.units import digits
 
 COLUMNS: tuple[tuple[str, int, Metric], ...] = (
@@ -61,11 +61,8 @@ def _fastest(results: Sequence[Result], workload: str, size: int, metric: Metric
         for each in results
         if (each.workload, each.size) == (workload, size) and metric in each.timings and not each.doubt(metric)
     ]
-    return {each[0].framework: min(each, key=lambda one: one.order(metric)) for each in grouped(mine, _framework)}
-
-
-def _framework(result: Result) -> str:
-    return result.framework
+    frameworks = keyed(mine, lambda each: each.framework)
+    return {name: min(those, key=lambda each: each.order(metric)) for name, those in frameworks.items()}
 
 
 def _entry(result: Result | None, metric: Metric, least: float) -> Entry:

@@ -11,6 +11,7 @@ from gpu_cookbook.render import format, scaling_tables, svg
 from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.svg import INK, LANES, Style
 from gpu_cookbook.render.tables import Entry, Table
+from gpu_cookbook.results import keyed
 from gpu_cookbook.scaling import STRONG, WEAK, WORKLOAD, Row, ScaleError, amount, of_mode, record
 from gpu_cookbook.units import digits, seconds
 
@@ -143,9 +144,7 @@ def lines_by_size(rows: Iterable[Row], kind: str, mode: str) -> dict[int, Lines]
     measured = [row for row in rows if row.measured and row.kind == kind]
     panels = {}
     for size in sorted({row.size for row in measured}):
-        lines: Lines = {}
-        for row in sorted(of_mode(measured, mode, size), key=lambda row: row.workers):
-            lines.setdefault(row.name, []).append(row)
+        lines = keyed(sorted(of_mode(measured, mode, size), key=lambda row: row.workers), lambda row: row.name)
         lines = {name: line for name, line in lines.items() if len({row.workers for row in line}) > 1}
         if lines:
             panels[size] = lines

@@ -70,7 +70,7 @@ def _late(occupy: Callable[[float], None], finish: Call, call: Call, wait: Wait,
         finish()
         start = time.perf_counter()
         occupy(seconds)
-        with held_up(LATE_SPIN):
+        with held_up():
             result = call()
             wait(result)
             waited = time.perf_counter() - start
@@ -128,7 +128,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 @contextlib.contextmanager
-def held_up(seconds: float) -> Iterator[None]:
+def held_up() -> Iterator[None]:
     """Every other thread of this process that starts, or takes up work from a pool, sleeps first."""
     start, run = threading.Thread.start, _WorkItem.run
     me = threading.get_ident()
@@ -137,20 +137,20 @@ def held_up(seconds: float) -> Iterator[None]:
         begin = thread.run
 
         def run_later() -> None:
-            time.sleep(seconds)
+            time.sleep(LATE_SPIN)
             begin()
 
         thread.run = run_later  # type: ignore[method-assign]
         start(thread)
 
     def run_item_later(item: Any) -> None:
-        time.sleep(seconds)
+        time.sleep(LATE_SPIN)
         run(item)
 
     def sleep_once(*_: object) -> None:
         if threading.get_ident() != me:
             sys.setprofile(None)
-            time.sleep(seconds)
+            time.sleep(LATE_SPIN)
 
     threading.Thread.start, _WorkItem.run = start_later, run_item_later  # type: ignore[method-assign,assignment]
     if sys.version_info >= (3, 12):
@@ -226,7 +226,7 @@ class Host:
 
     def late(self, call: Call, wait: Wait, right: Right) -> bool:
         """Whether wait() returns before call() is done: every thread that it starts or hands work to is held up."""
-        with held_up(LATE_SPIN):
+        with held_up():
             result = call()
             wait(result)
             return not right(result)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -78,15 +79,7 @@ def dask_actors(recipe: Recipe, workers: int) -> EmptyRound:
     return empty_round
 
 
-def joblib_processes(recipe: Recipe, workers: int) -> EmptyRound:
-    return _joblib(workers, None)
-
-
-def joblib_threads(recipe: Recipe, workers: int) -> EmptyRound:
-    return _joblib(workers, "threads")
-
-
-def _joblib(workers: int, prefer: str | None) -> EmptyRound:
+def joblib_calls(recipe: Recipe, workers: int, prefer: str | None = None) -> EmptyRound:
     from joblib import Parallel, delayed
 
     return lambda n, payload=None: Parallel(workers, prefer=prefer)(delayed(nothing)(payload) for _ in range(n))
@@ -108,12 +101,13 @@ def ray_actors(recipe: Recipe, workers: int) -> EmptyRound:
     return lambda n, payload=None: ray.get([actors[i % workers].nothing.remote(payload) for i in range(n)])
 
 
-ROUNDS = {  # {a recipe's Engine line: what makes its empty round}, if the engine can be measured without the recipe
+# {a recipe's Engine line: what makes its empty round}, if the engine can be measured without the recipe
+ROUNDS: dict[str, Callable[[Recipe, int], EmptyRound]] = {
     "Dask, threads": dask_threads,
     "Dask, futures": dask_futures,
     "Dask, actors": dask_actors,
-    "joblib, processes": joblib_processes,
-    "joblib, threads": joblib_threads,
+    "joblib, processes": joblib_calls,
+    "joblib, threads": partial(joblib_calls, prefer="threads"),
     "Ray, tasks": ray_tasks,
     "Ray, actors": ray_actors,
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import Metric, Result, Run, Size, Status
+from gpu_cookbook.results import Metric, Result, Run, Size, Status, keyed
 from gpu_cookbook.store import door, journal
 from gpu_cookbook.store.commits import StoreError
 
@@ -116,9 +116,7 @@ class Lines:
     def __init__(self, folder: Path) -> None:
         self.lines, self.complaints = door.made_of_lines(folder / FILE, KIND, _line)
         self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
-        self.every: dict[Place, list[Line]] = {}
-        for line in self.lines:
-            self.every.setdefault(line.place, []).append(line)
+        self.every = keyed(self.lines, lambda line: line.place)
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""

@@ -18,7 +18,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from gpu_cookbook import catalogue, repeats
-from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped
+from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, gpu_names, gpus_of, select
@@ -642,10 +642,8 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
     machine's earlier commits. Where there are none, those of older code give a hint, but prove nothing."""
     ok = [each for each in shown if each.ok]
     mine = {(each.stored.machine, each.stored.commit, *each.work) for each in ok}
-    others: dict[Any, list[Result]] = {}
-    for each in stored:
-        if each.ok and (each.stored.machine, each.stored.commit, *each.work) not in mine:
-            others.setdefault((each.device, *each.work), []).append(each)
+    rest = (r for r in stored if r.ok and (r.stored.machine, r.stored.commit, *r.work) not in mine)
+    others = keyed(rest, lambda each: (each.device, *each.work))
     compared, far = 0, []
     for each in ok:
         alike = others.get((each.device, *each.work), [])
