@@ -370,7 +370,7 @@ def test_stale_and_noisy_times_are_marked(kept):
     steps = dict(kept.steps) | {"zero_copy": replace(step, stale=True, time=replace(step.time, q3=1.0))}
     table = timelines.ladder(replace(kept, steps=steps))
     assert any(row[2].text == "†~200 ms" for row in table.rows)
-    assert [note.text[0] for note in table.notes] == ["~", "†"]
+    assert [note.text[0] for note in table.notes] == ["†", "~"]
     assert timelines.small(kept).notes == []
 
 

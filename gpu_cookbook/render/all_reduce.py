@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN
-from gpu_cookbook.render.launches import legend, origins, time_of
+from gpu_cookbook.render.launches import origins
+from gpu_cookbook.render.steps import legend, table_of, time_of
 from gpu_cookbook.render.svg import COLOURS
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import REDUCED
@@ -82,11 +83,8 @@ def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
             if step.time
         ]
     head = ["way", *(memory(4 * count) for count in REDUCED), "bandwidth", "of the copies", "not measured"]
-    align = "lrrrrrl"
-    if not any(row[-1].text for row in rows):
-        head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
-    notes = legend(entry for row in rows for entry in row[1 : 1 + len(REDUCED)])
-    return Table(title, head, align, rows, notes, records)
+    notes = legend(entry.text for row in rows for entry in row[1 : 1 + len(REDUCED)])
+    return table_of(title, head, "lrrrrrl", rows, notes, records)
 
 
 def all_reduces(ways: Mapping[str, Kept]) -> list[Chart]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
-from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
+from gpu_cookbook.render.format import UNKNOWN
+from gpu_cookbook.render.steps import conditions, legend, marks, table_of
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import NOISY
 from gpu_cookbook.store.transfers import Kept, Step
 from gpu_cookbook.units import digits, seconds
 
@@ -49,28 +49,18 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
     for name, step in steps.items():
         time, speed = UNKNOWN, UNKNOWN
         if step.time:
-            time = STALE * step.stale + NOISE * step.time.noisy + time_of(step)
+            time = marks(step) + time_of(step)
         if each := rate(step):
             speed = gigabytes(each)
         rows.append(tuple(map(Entry, (name, CASES.get(name, ""), time, speed, step.reason))))
-    head, align = ["step", "what", "time", "rate", "not measured"], "llrrl"
-    if not any(step.reason for step in steps.values()):
-        head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
-    marks = {
-        STALE: "The kernel has changed since it was measured.",
-        NOISE: f"The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median.",
-    }
-    there = {mark for mark in marks for row in rows if mark in row[2].text}
-    notes = [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if mark in there]
-    return Table(title, head, align, rows, notes, [])
+    notes = legend((row[2].text for row in rows), "kernel")
+    return table_of(title, ["step", "what", "time", "rate", "not measured"], "llrrl", rows, notes)
 
 
 def stored(run: Kept) -> Table:
     """The table of a stored run, and how it came about."""
-    driver = [f"driver {run.driver}"] * bool(run.driver)
-    words = "; ".join([str(run.origin), *driver, run.processor, run.versions])
     shown = table(run.steps, f"Concepts: {run.device}")
-    return replace(shown, notes=[*shown.notes, Entry(words, "note")])
+    return replace(shown, notes=[*shown.notes, Entry(conditions(run), "note")])
 
 
 def ladder(rungs: Mapping[str, Sequence[tuple[str, str] | None]]) -> str:

@@ -1,15 +1,15 @@
 """What a launch takes in several frameworks, as benchmarks/launches.py measured it: a chart and a table of all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpu_cookbook.render import svg
 from gpu_cookbook.render.charts import Chart, chart
-from gpu_cookbook.render.format import NOISE, STALE, UNKNOWN
+from gpu_cookbook.render.steps import conditions, legend, table_of, time_of
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import COUNTS, ISSUED, NOISY, PREPARED, RESIDENT
+from gpu_cookbook.results import COUNTS, ISSUED, PREPARED, RESIDENT
 from gpu_cookbook.store.transfers import Kept, Step
 from gpu_cookbook.units import seconds
 
@@ -59,27 +59,9 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
                 rows.append(tuple(map(Entry, (label, *words, "; ".join(reasons)))))
             found = times(steps, name, what)
             records += [{"framework": name, "what": what, "arguments": n, "time_s": time} for n, time in found]
-    head, align = ["framework", *COUNTED.values(), "not measured"], "lrrrl"
-    if not any(row[-1].text for row in rows):
-        head, align, rows = head[:-1], align[:-1], [row[:-1] for row in rows]
-    notes = legend(entry for row in rows for entry in row[1 : 1 + len(COUNTS)])
-    return Table(title, head, align, rows, notes, records)
-
-
-def legend(entries: Iterable[Entry]) -> list[Entry]:
-    """What the marks in these entries mean."""
-    marks = {
-        STALE: "The script has changed since it was measured.",
-        NOISE: f"The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median.",
-    }
-    texts = [entry.text for entry in entries]
-    return [Entry(f"{mark} {note}", "note") for mark, note in marks.items() if any(mark in text for text in texts)]
-
-
-def time_of(step: Step | None) -> str:
-    if step is None or not step.time:
-        return UNKNOWN
-    return STALE * step.stale + NOISE * step.time.noisy + seconds(step.time.median)
+    head = ["framework", *COUNTED.values(), "not measured"]
+    notes = legend(entry.text for row in rows for entry in row[1:-1])
+    return table_of(title, head, "lrrrl", rows, notes, records)
 
 
 def origins(ways: Mapping[str, Kept], labels: Mapping[str, str]) -> list[Entry]:
@@ -87,10 +69,7 @@ def origins(ways: Mapping[str, Kept], labels: Mapping[str, str]) -> list[Entry]:
     found: dict[str, list[str]] = {}
     for name, label in labels.items():
         if name in ways:
-            run = ways[name]
-            driver = [f"driver {run.driver}"] * bool(run.driver)
-            words = "; ".join([str(run.origin), *driver, run.processor, run.versions])
-            found.setdefault(words, []).append(label)
+            found.setdefault(conditions(ways[name]), []).append(label)
     return [Entry(f"{', '.join(labels)}: {words}", "note") for words, labels in found.items()]
 
 

@@ -4,12 +4,11 @@ shows when the host, the bus in both directions, and the GPU are busy in one cal
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gpu_cookbook.render import format
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN
+from gpu_cookbook.render.steps import legend, marks, time_of
 from gpu_cookbook.render.svg import COLOURS, INK
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import NOISY, Timing
 from gpu_cookbook.store.transfers import RECIPES, Bar, Kept, Step
 from gpu_cookbook.units import digits, seconds
 
@@ -140,7 +139,7 @@ def ladder(kept: Kept) -> Table:
         else:
             part = None if name in ON_CPU else share(kept, name)
             cells = [
-                Entry(_took(step, step.time)),
+                Entry(time_of(step)),
                 *(Entry(_times(kept.seconds(other), step.time.median)) for other in ("pageable", *ON_CPU)),
             ]
             cells.insert(2, Entry(f"{100 * part:.0f} %" if part else UNKNOWN))
@@ -151,20 +150,10 @@ def ladder(kept: Kept) -> Table:
     return Table(title, head, "llrrrrr", rows, _marks(kept, WAYS), records)
 
 
-def _took(step: Step, time: Timing) -> str:
-    return format.STALE * step.stale + format.NOISE * time.noisy + seconds(time.median)
-
-
 def _marks(kept: Kept, names: Iterable[str]) -> list[Entry]:
     """What the marks mean that are beside these steps."""
     steps = [kept.steps[name] for name in names if name in kept.steps]
-    spread = f"{format.NOISE} The middle half of the samples spreads over more than {100 * NOISY:.0f} % of the median."
-    changed = f"{format.STALE} The script or the recipe has changed since it was measured."
-    notes = {
-        spread: any(step.time is not None and step.time.noisy for step in steps),
-        changed: any(step.stale for step in steps),
-    }
-    return [Entry(note, "note") for note, there in notes.items() if there]
+    return legend(map(marks, steps), "script or the recipe")
 
 
 def _times(other: float | None, took: float) -> str:
@@ -194,7 +183,7 @@ def small(kept: Kept) -> Table:
         step = kept.steps.get(name)
         if step and step.time:
             times = _times(kept.seconds("small_numpy"), step.time.median)
-            rows.append((Entry(what, recipe=RECIPES.get(name)), Entry(_took(step, step.time)), Entry(times)))
+            rows.append((Entry(what, recipe=RECIPES.get(name)), Entry(time_of(step)), Entry(times)))
     records = [{"step": name, "time_s": kept.seconds(name)} for name in SMALL]
     title = f"Two matrices of 200 × 200, from host to host: {source(kept)}"
     return Table(title, ("what", "time", "× NumPy"), "lrr", rows, _marks(kept, SMALL), records)
