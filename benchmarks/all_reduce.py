@@ -22,8 +22,8 @@ from gpu_cookbook.render import all_reduce as shown
 from gpu_cookbook.render import text
 from gpu_cookbook.results import REDUCED, Timing
 from gpu_cookbook.run import runner
+from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Step
 
 ROOT = Path(__file__).parents[1]
@@ -66,22 +66,16 @@ def main(
     names: Annotated[
         list[str] | None, typer.Option("--technique", "-t", metavar="T", help="Only this script. Can be repeated.")
     ] = None,
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
-    ] = None,
+    save: Save = None,
 ):
     """Measure what an all-reduce takes with several engines."""
-    head, gpus = "", [gpu.index for gpu in machine.gpus()]
+    gpus = [gpu.index for gpu in machine.gpus()]
     if len(gpus) < 2:
         fail(f"An all-reduce takes at least two NVIDIA GPUs, and this machine has {len(gpus)}.")
     for name in names or ():
         if name not in shown.WAYS:
             fail(catalogue.nearest("technique", name, list(shown.WAYS)))
-    if save:
-        try:
-            head = transfers.commit_here(save, ROOT, CODE)
-        except StoreError as error:
-            fail(str(error))
+    head = commit_for(save, ROOT, CODE)
     chosen = [name for name in shown.WAYS if not names or name in names]
     for count in sorted({2, len(gpus)}, reverse=True):
         steps: list[Step] = []

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -26,8 +26,8 @@ from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import Cuda, Unmeasurable
+from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Step
 
 ROOT = Path(__file__).parents[1]
@@ -287,11 +287,7 @@ def taken(gpu: Any, case: Case) -> Step:
     return Step(case.name, Timing.of([each / case.loads for each in times]), moved=case.moved)
 
 
-def main(
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
-    ] = None,
-):
+def main(save: Save = None):
     """Measure the memories of a GPU, and kernels that are slow beside others that are fast."""
     if not machine.gpus():
         fail("What is measured is an NVIDIA GPU, but this machine has none.")
@@ -299,12 +295,7 @@ def main(
     assert recipe
     if obstacle := machine.obstacle(recipe):
         fail(f"CuPy launches the kernels: {obstacle}")
-    head = ""
-    if save:
-        try:
-            head = transfers.commit_here(save, ROOT, CODE)
-        except StoreError as error:
-            fail(str(error))
+    head = commit_for(save, ROOT, CODE)
     try:
         steps = [*measured(Gpu())]
     except Unmeasurable as error:

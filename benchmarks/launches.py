@@ -12,7 +12,6 @@ each framework.
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -22,8 +21,8 @@ from gpu_cookbook.render import launches as shown
 from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
+from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Step
 
 ROOT = Path(__file__).parents[1]
@@ -67,21 +66,13 @@ def measured(name: str) -> Iterator[Step]:
                     yield Step(name, reason=reason)
 
 
-def main(
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
-    ] = None,
-):
+def main(save: Save = None):
     """Measure what a launch takes in several frameworks."""
-    head, names = "", ways_here()
+    names = ways_here()
     if not names:
         known = ", ".join(sorted({recipe_of(name).environment for name in shown.WAYS}))
         fail(f"No script of docs/launches belongs to the environment {machine.environment()}: those of {known} do.")
-    if save:
-        try:
-            head = transfers.commit_here(save, ROOT, CODE)
-        except StoreError as error:
-            fail(str(error))
+    head = commit_for(save, ROOT, CODE)
     steps: list[Step] = []
     for name in names:
         print(name, file=sys.stderr)

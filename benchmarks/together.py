@@ -14,7 +14,6 @@ import multiprocessing
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -24,9 +23,9 @@ from gpu_cookbook.render import text
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import runner, together
 from gpu_cookbook.run.check import reason
+from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store import together as store
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.together import LIBRARIES, Handover, by_pair
 
 ROOT = Path(__file__).parents[1]
@@ -92,18 +91,9 @@ def pooled() -> dict[str, str]:
             return {"rmm": reason(error)}
 
 
-def main(
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
-    ] = None,
-):
+def main(save: Save = None):
     """Hand arrays from every library to every other one."""
-    head = ""
-    if save:
-        try:
-            head = transfers.commit_here(save, ROOT, CODE)
-        except StoreError as error:
-            fail(str(error))
+    head = commit_for(save, ROOT, CODE)
     start = time.perf_counter()
     missing = obstacles()
     here = [name for name in LIBRARIES if name not in missing]

@@ -30,20 +30,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console, fail
+from gpu_cookbook.cli import console
 from gpu_cookbook.render import tables, text, timelines
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.results import Timing, keyed
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Bar, Step
 from gpu_cookbook.units import digits, seconds
 
@@ -644,19 +644,10 @@ def require_gpu() -> None:
         raise typer.Exit(1)
 
 
-def main(
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")
-    ] = None,
-):
+def main(save: Save = None):
     """Measure the ways from host arrays to a host array."""
     require_gpu()
-    head = ""
-    if save:
-        try:
-            head = transfers.commit_here(save, ROOT, CODE)
-        except StoreError as error:
-            fail(str(error))
+    head = commit_for(save, ROOT, CODE)
     print("small matrices", file=sys.stderr)
     steps = {step.name: step for step in small()}
     print("making arrays", file=sys.stderr)
