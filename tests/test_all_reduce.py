@@ -3,7 +3,6 @@
 here are made up."""
 
 import contextlib
-import importlib.util
 import json
 import os
 import re
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 import typer
 from conftest import git
+from lines import loaded
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import all_reduce as shown
@@ -35,10 +35,7 @@ HERE = {  # the scripts that can run as they are. PyTorch's needs NCCL; Ray's ac
 }
 COUNTS = (1, 6, 1_003)  # elements: fewer than GPUs, and no whole number of vectors
 
-spec = importlib.util.spec_from_file_location("benchmark_of_all_reduces", ROOT / "benchmarks" / "all_reduce.py")
-benchmark = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = benchmark
-spec.loader.exec_module(benchmark)
+benchmark = loaded(ROOT / "benchmarks" / "all_reduce.py")
 
 
 # ---- The scripts.

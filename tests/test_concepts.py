@@ -14,11 +14,10 @@ import pytest
 import typer
 from concepts_on_host import Host
 from conftest import git
-from test_door import dumped, mutants
+from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import machine
 from gpu_cookbook.render import concepts as shown
-from gpu_cookbook.render import html_page
 from gpu_cookbook.store import commits, transfers
 
 ROOT = Path(__file__).parents[1]
@@ -29,10 +28,7 @@ SMALL = {
     **{"IN_L1": 2**13, "IN_L2": 2**15, "IN_MEMORY": 2**16, "NEAR": 1_000, "FAR": 500, "SHARED_EACH": 64},
 }
 
-spec = importlib.util.spec_from_file_location("benchmark_of_concepts", SCRIPT)
-benchmark = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = benchmark
-spec.loader.exec_module(benchmark)
+benchmark = loaded(SCRIPT)
 
 
 @pytest.fixture
@@ -163,11 +159,6 @@ def line(commit):
     }
 
 
-def write(folder, *lines):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / transfers.CONCEPTS).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
-
-
 def test_a_kernel_is_stale_once_its_file_has_changed(clone):
     path = clone / "docs" / "concepts" / "memories.cu"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +166,7 @@ def test_a_kernel_is_stale_once_its_file_has_changed(clone):
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "--message=A kernel")
     results = clone / "benchmarks" / "results"
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / transfers.CONCEPTS, line(git(clone, "rev-parse", "HEAD")))
     path.write_text("int second;\n")
     commits.changed_since.cache_clear()
     steps = transfers.kept(results, transfers.CONCEPTS)[0]["nvidia-h200"].steps
@@ -186,44 +177,13 @@ def test_a_kernel_is_stale_once_its_file_has_changed(clone):
 
 
 def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone):
-    results, commit = clone / "benchmarks" / "results", git(clone, "rev-parse", "HEAD")
-    good, refused = json.dumps(line(commit) | {"machine": "good"}), 0
-    for at, value, changed in mutants(line(commit), 100):
-        write(results)
-        (results / transfers.CONCEPTS).write_text(f"{dumped(changed)}\n{good}\n")
-        found, complaints = transfers.kept(results, transfers.CONCEPTS)
-        assert "good" in found and len(complaints) <= 1, (at, value)
-        refused += len(complaints)
-        for each in found.values():  # what is read can be shown
-            assert "<script" not in html_page.html_of(shown.stored(each))
-    assert refused > 30
-
-
-CONF = """
-import os
-import sys
-from pathlib import Path
-
-os.chdir({root!r})  # whose other results the page shows, too: Sphinx has gone to its own folder
-
-sys.path[:0] = [{docs!r}, {benchmarks!r}]
-import stored
-from gpu_cookbook.store import transfers
-
-runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
-assert not complaints
-stored.conceptual = lambda: {{run.origin.machine: run for run in runs}}
-
-import pages
-
-pages.HERE = Path({source!r})
-pages.write_concepts()
-extensions = ["myst_parser", "figures"]
-myst_enable_extensions = ["colon_fence"]
-myst_heading_anchors = 3
-exclude_patterns = ["generated"]
-suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not here
-"""
+    results = clone / "benchmarks" / "results"
+    require_that_changes_cost_one_line(
+        results / transfers.CONCEPTS,
+        line(git(clone, "rev-parse", "HEAD")),
+        lambda: transfers.every(results, transfers.CONCEPTS),
+        lambda run: [shown.stored(run)],
+    )
 
 
 @pytest.mark.slow
@@ -234,13 +194,8 @@ def test_the_page_shows_what_is_stored(measured, tmp_path):
     (source / "kernels").symlink_to(ROOT / "kernels")
     text = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").replace("../kernels/", "kernels/")
     (source / "index.md").write_text(text, encoding="utf-8")
-    file.write_text((json.dumps(line(git(ROOT, "rev-parse", "HEAD"))) + "\n") * measured)
-    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
-    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
-    command = [sys.executable, "-m", "sphinx", "-W", "-q", source, tmp_path / "out"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    write(file, *[line(git(ROOT, "rev-parse", "HEAD"))] * measured)
+    page = page_of(source, "concepts", file, "conceptual", "{run.origin.machine: run for run in runs}")
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     assert ("Not measured yet" in words) == (not measured)
     for before, number, after in (

@@ -1,11 +1,9 @@
 """What is read from benchmarks/results is data that anybody may have written: whatever is wrong with a file or a line
 costs only that file or line, is named, and shows nobody a traceback."""
 
-import copy
 import json
 import math
 import os
-import random
 import re
 import shutil
 from dataclasses import replace
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 from cloning import copy_repository
 from conftest import git, invoked
+from lines import OBEYED, dumped, mutants
 from scaling import keep, row
 from test_store import add, result
 
@@ -26,46 +25,7 @@ from gpu_cookbook.store import asv_files, door, runs, scaling, sending
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-BAD = (
-    *(None, True, "", "x", "\x1b[31m", "<script>alert(1)</script>", "\ud800", "x" * 100_000, "HEAD", "NaN", "Infinity"),
-    *(0, -1, -1e-5, 1, 1e-320, 1e300, 1e999, -1e999, math.nan, 10**30, 10**400, "40000", "'x'", "(1, 2)"),
-    *([], {}, [[]], [None], ["x"], {"x": 1}, [1e-5] * 1000, {"x": {"x": [{"x": []}]}}),
-)
 SEVERAL = int(os.environ.get("EXAMPLES", "200"))  # changes that the slow tests try; 0: all that there are
-OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]")  # by a terminal
-
-
-def places(data, at=()):
-    """The path of every value; of a list, only those in its first and its last item."""
-    yield at
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from places(value, (*at, key))
-    elif isinstance(data, list) and data:
-        for index in sorted({0, len(data) - 1}):
-            yield from places(data[index], (*at, index))
-
-
-def changed(data, at, value):
-    """A copy with another value at that place; ``...`` takes it away."""
-    if not at:
-        return value
-    made = copy.deepcopy(data)
-    inner = made
-    for key in at[:-1]:
-        inner = inner[key]
-    if value is ...:
-        del inner[at[-1]]
-    else:
-        inner[at[-1]] = value
-    return made
-
-
-def mutants(data, few):
-    """(place, value, changed copy) for every place and every bad value; ``few``: a sample of them, always the same."""
-    every = [(at, value) for at in places(data) for value in (*BAD, *[...] * bool(at))]
-    for at, value in random.Random(15).sample(every, min(few, len(every))) if few else every:
-        yield at, value, changed(data, at, value)
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +66,6 @@ def shown_all(results):
     for form in cli.TableFormat:
         text = cli.table_text(measured(results), form)
         assert not OBEYED.search(text) and (form != "html" or "<script" not in text)
-
-
-def dumped(data):
-    return json.dumps(data).replace("1e+999", "1e999")
 
 
 @pytest.mark.parametrize("few", [10, pytest.param(SEVERAL, marks=pytest.mark.slow)])

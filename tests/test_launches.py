@@ -16,10 +16,9 @@ from xml.etree import ElementTree
 import pytest
 import typer
 from conftest import git
-from test_door import OBEYED, dumped, mutants
+from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import html_page
 from gpu_cookbook.render import launches as shown
 from gpu_cookbook.results import COUNTS, Timing
 from gpu_cookbook.run import launches, measure
@@ -35,10 +34,7 @@ ON_LATE = {  # the scripts whose frameworks have a fake, and all that makes thei
     "numba": ("zeros", "zeros_of_cupy", "zeros_of_torch"),
 }
 
-spec = importlib.util.spec_from_file_location("benchmark_of_launches", SCRIPT)
-benchmark = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = benchmark
-spec.loader.exec_module(benchmark)
+benchmark = loaded(SCRIPT)
 
 
 # ---- The scripts.
@@ -377,11 +373,6 @@ def line(commit, machine_name="made-up"):
     }
 
 
-def write(folder, *lines):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / transfers.LAUNCHES).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
-
-
 @pytest.fixture
 def results(clone):
     return clone / "benchmarks" / "results"
@@ -389,7 +380,7 @@ def results(clone):
 
 @pytest.fixture
 def kept(clone, results):
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / transfers.LAUNCHES, line(git(clone, "rev-parse", "HEAD")))
     found, complaints = transfers.kept(results, transfers.LAUNCHES)
     assert complaints == []
     return found["made-up"]
@@ -421,7 +412,7 @@ def test_a_launch_is_stale_once_its_script_or_its_kernel_has_changed(file, stale
     path.write_text("first = 1\n")
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "--message=A script")
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / transfers.LAUNCHES, line(git(clone, "rev-parse", "HEAD")))
     path.write_text("second = 2\n")
     commits.changed_since.cache_clear()
     steps = transfers.kept(results, transfers.LAUNCHES)[0]["made-up"].steps.values()
@@ -429,18 +420,13 @@ def test_a_launch_is_stale_once_its_script_or_its_kernel_has_changed(file, stale
 
 
 def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone, results):
-    commit = git(clone, "rev-parse", "HEAD")
-    good, refused = json.dumps(line(commit, "good")), 0
-    results.mkdir(parents=True, exist_ok=True)
-    for at, value, changed in mutants(line(commit), 100):
-        (results / transfers.LAUNCHES).write_text(f"{dumped(changed)}\n{good}\n")
-        found, complaints = transfers.kept(results, transfers.LAUNCHES)
-        assert "good" in found and len(complaints) <= 1, (at, value)
-        assert not any(OBEYED.search(complaint) for complaint in complaints)
-        refused += len(complaints)
-        for each in found.values():  # what is read can be shown
-            assert "<script" not in html_page.html_of(shown.table(each.steps, each.device))
-    assert refused > 30
+    path = results / transfers.LAUNCHES
+    require_that_changes_cost_one_line(
+        path,
+        line(git(clone, "rev-parse", "HEAD")),
+        lambda: transfers.every(results, transfers.LAUNCHES),
+        lambda run: [shown.table(run.steps, run.device)],
+    )
 
 
 # ---- What the page shows.
@@ -497,7 +483,7 @@ def test_the_newest_line_of_each_way_is_shown_with_its_origin(clone, results):
     older = line(commit) | other | {"steps": [measured("cutile_4_resident", 1.0), measured("cutile_4_issued", 1.0)]}
     newer = line(commit) | other | {"steps": [measured("cutile_4_resident", 2.0)], "driver": ""}
     elsewhere = main | {"device": "Another GPU", "date": "2026-11-22", "steps": [measured("numba_mlir_4_issued", 3.0)]}
-    write(results, elsewhere, older, newer, main)
+    write(results / transfers.LAUNCHES, elsewhere, older, newer, main)
     runs, complaints = transfers.every(results, transfers.LAUNCHES)
     assert complaints == [] and len(runs) == 4
     ways = transfers.by_way(runs)
@@ -523,29 +509,6 @@ def test_the_page_has_every_script():
     assert sorted(re.findall(r"^```\{literalinclude\} launches/(.+\.py)$", page, re.M)) == [s.name for s in SCRIPTS]
 
 
-CONF = """
-import sys
-from pathlib import Path
-
-sys.path[:0] = [{docs!r}, {benchmarks!r}]
-import stored
-from gpu_cookbook.store import transfers
-
-runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
-assert not complaints
-stored.launched = lambda: {{run.origin.machine: transfers.by_way([run]) for run in runs}}
-
-import pages
-
-pages.HERE = Path({source!r})
-pages.write_launches()
-extensions = ["myst_parser", "sphinx_design", "figures"]
-myst_enable_extensions = ["colon_fence"]
-exclude_patterns = ["generated"]
-suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not here
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("machines", [[], ["nvidia-h200"], ["nvidia-h200", "amd-epyc"]])
 def test_the_page_shows_what_is_stored(machines, tmp_path):
@@ -558,14 +521,9 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     lines = [line(head, name) for name in machines]
     for fewer in lines[:-1]:
         fewer["steps"] = [step for step in fewer["steps"] if not step["step"].startswith("warp")]
-    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
-    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
-    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "-q", source, tmp_path / "out"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    write(file, *lines)
+    stands = "{run.origin.machine: transfers.by_way([run]) for run in runs}"
+    page = page_of(source, "launches", file, "launched", stands)
     assert page.count("<svg") == len(machines)
     if len(machines) > 1:  # that with most frameworks first
         assert re.findall(r'data-sync-id="(nvidia-h200|amd-epyc)"', page) == ["amd-epyc", "nvidia-h200"]

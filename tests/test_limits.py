@@ -1,20 +1,18 @@
 """benchmarks/limits.py: what it says of a figure, and where it cannot measure. Its figures are a GPU's."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from lines import loaded
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.results import TIMED
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
-spec = importlib.util.spec_from_file_location("limits", SCRIPT)
-limits = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(limits)
+limits = loaded(SCRIPT)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 compared to, those that do not."""
 
 import ctypes
-import importlib.util
 import io
 import re
 import sys
@@ -13,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 import making
 import numpy as np
 import pytest
+from lines import loaded
 from making import timing
 from rich.console import Console
 
@@ -101,9 +101,7 @@ def test_tritons_compiler_takes_the_tensor_cores_only_where_the_recipe_says_so(
 
     if not HERE["torch"]:
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(device=str))
-    spec = importlib.util.spec_from_file_location(technique, ROOT / "recipes" / "matmul" / f"with_{technique}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(ROOT / "recipes" / "matmul" / f"with_{technique}.py")
     constants = {name: getattr(module, name) for name in ("M", "N", "K", "GROUP")}
     given = {"a": f"*{element}", "b": f"*{element}", "c": "*fp32"} | dict.fromkeys(("m", "k", "n"), "i32")
     source = triton.compiler.ASTSource(module.kernel, given | dict.fromkeys(constants, "constexpr"), constants)

@@ -19,10 +19,10 @@ from xml.etree import ElementTree
 import pytest
 from cloning import gpu_machine
 from conftest import git
-from test_door import OBEYED, dumped, mutants
+from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import html_page, timelines
+from gpu_cookbook.render import timelines
 from gpu_cookbook.store import commits, transfers
 
 ROOT = Path(__file__).parents[1]
@@ -31,10 +31,7 @@ SCRIPTS = sorted((ROOT / "docs" / "transfers").glob("*.py"))
 LATE = Path(__file__).with_name("late_script.py")
 MACHINE = gpu_machine()  # whose figures are in the text
 
-spec = importlib.util.spec_from_file_location("benchmark_of_transfers", SCRIPT)
-benchmark = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = benchmark  # its dataclasses look themselves up there
-spec.loader.exec_module(benchmark)
+benchmark = loaded(SCRIPT)
 
 
 # ---- The scripts.
@@ -220,11 +217,6 @@ def made_up(commit, machine_name="made-up", date="2026-11-23"):
     }
 
 
-def write(folder, *lines):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / transfers.FILE).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
 @pytest.fixture
 def results(clone):
     return clone / "benchmarks" / "results"
@@ -237,7 +229,7 @@ def line(clone):
 
 
 def test_a_line_is_read_as_it_was_written(results, line):
-    write(results, line(date="2026-11-20"), line(), line("other"))
+    write(results / transfers.FILE, line(date="2026-11-20"), line(), line("other"))
     found, complaints = transfers.kept(results)
     assert complaints == [] and list(found) == ["made-up", "other"]
     kept = found["made-up"]
@@ -248,9 +240,9 @@ def test_a_line_is_read_as_it_was_written(results, line):
 
 
 def test_a_line_in_a_machine_s_own_folder_counts(results, line):
-    write(results, line("mine", "2026-11-20"))
-    write(results / "mine", line("mine", "2026-11-22"))
-    write(results / "yours", line("mine", "2026-11-24"))
+    write(results / transfers.FILE, line("mine", "2026-11-20"))
+    write(results / "mine" / transfers.FILE, line("mine", "2026-11-22"))
+    write(results / "yours" / transfers.FILE, line("mine", "2026-11-24"))
     found, (complaint,) = transfers.kept(results)
     assert found["mine"].origin.date == "2026-11-22"
     assert complaint.endswith("line 1: belongs to mine, not to yours")
@@ -263,7 +255,7 @@ def test_a_step_is_stale_once_its_script_has_changed(clone, results, line):
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "--message=A script")
     commit = git(clone, "rev-parse", "HEAD")
-    write(results, made_up(commit))
+    write(results / transfers.FILE, made_up(commit))
     for text, stale in (("PIECE = 1  # of what?\n", set()), ("PIECE = 2\n", {"both_ways"})):
         script.write_text(text)
         commits.changed_since.cache_clear()
@@ -287,32 +279,26 @@ def test_a_step_is_stale_once_its_script_has_changed(clone, results, line):
 def test_what_makes_no_sense_costs_its_line(change, words, results, line):
     wrong = copy.deepcopy(line())
     change(wrong["steps"])
-    write(results, wrong, line("other"))
+    write(results / transfers.FILE, wrong, line("other"))
     found, (complaint,) = transfers.kept(results)
     assert list(found) == ["other"]
     assert f"{transfers.FILE}, line 1: " in complaint and words in complaint
 
 
 def test_a_line_of_an_unknown_commit_is_named(results, line):
-    write(results, line() | {"commit": "1" * 40})
+    write(results / transfers.FILE, line() | {"commit": "1" * 40})
     found, (complaint,) = transfers.kept(results)
     assert not found and "belongs to a commit that this repository does not have (11111111)" in complaint
 
 
 def test_a_line_that_was_changed_anywhere_costs_at_most_itself(results, line):
-    refused = 0
-    results.mkdir(parents=True, exist_ok=True)
-    for at, value, changed in mutants(line(), 300):
-        (results / transfers.FILE).write_text(f"{dumped(changed)}\n{json.dumps(line('good'))}\n")
-        found, complaints = transfers.kept(results)
-        assert "good" in found and len(complaints) <= 1, (at, value)
-        assert not any(OBEYED.search(complaint) for complaint in complaints)
-        refused += len(complaints)
-        for kept in found.values():  # what is read can be shown
-            drawn = timelines.ladder(kept), timelines.copies(kept), timelines.small(kept)
-            shown = "".join(map(html_page.html_of, drawn))
-            assert "<script" not in shown
-    assert refused > 100
+    require_that_changes_cost_one_line(
+        results / transfers.FILE,
+        line(),
+        lambda: transfers.every(results),
+        lambda run: [timelines.ladder(run), timelines.copies(run), timelines.small(run)],
+        few=300,
+    )
 
 
 # ---- What the page shows.
@@ -320,7 +306,7 @@ def test_a_line_that_was_changed_anywhere_costs_at_most_itself(results, line):
 
 @pytest.fixture
 def kept(results, line):
-    write(results, line())
+    write(results / transfers.FILE, line())
     return transfers.kept(results)[0]["made-up"]
 
 
@@ -399,29 +385,6 @@ def test_steps_that_are_compared_have_one_scale(kept):
     assert ticks("pageable") == ticks("page_locked") != ticks("both_ways") == ticks("zero_copy")
 
 
-CONF = """
-import sys
-from pathlib import Path
-
-sys.path[:0] = [{docs!r}, {benchmarks!r}]
-import stored
-from gpu_cookbook.store import transfers
-
-runs, complaints = transfers.kept_in(Path({file!r}), Path({root!r}), None)
-assert not complaints
-stored.every_transferred = lambda: runs
-
-import pages
-
-pages.HERE = Path({source!r})
-pages.write_transfers()
-extensions = ["myst_parser", "sphinx_design", "figures"]
-myst_enable_extensions = ["colon_fence"]
-exclude_patterns = ["generated"]
-suppress_warnings = ["myst.xref_missing", "toc.not_readable"]
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("machines", [[], [MACHINE], [MACHINE, "another"]])
 def test_the_page_shows_what_is_stored(machines, tmp_path):
@@ -429,14 +392,8 @@ def test_the_page_shows_what_is_stored(machines, tmp_path):
     shutil.copytree(ROOT / "docs" / "transfers", source / "transfers")
     shutil.copy(ROOT / "docs" / "transfers.md", source / "index.md")
     head = git(ROOT, "rev-parse", "HEAD")
-    file.write_text("".join(json.dumps(made_up(head, name)) + "\n" for name in machines))
-    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "file": file, "root": ROOT, "source": source}
-    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", source, tmp_path / "out"], capture_output=True, text=True
-    )
-    assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    write(file, *(made_up(head, name) for name in machines))
+    page = page_of(source, "transfers", file, "every_transferred", "runs")
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     assert page.count("<svg") == len(machines) * len(DRAWN_ON_ONE_GPU)
     assert ("Not measured yet" in words) == (not machines)

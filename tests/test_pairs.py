@@ -1,19 +1,16 @@
 """docs/pairs.py: which lines of two functions side by side are marked."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from lines import loaded
 
 PATH = Path(__file__).parents[1] / "docs" / "pairs.py"
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    spec = importlib.util.spec_from_file_location("pairs", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(PATH)
 
 
 def test_what_only_one_side_has_is_marked(pairs):

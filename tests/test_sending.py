@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from cloning import copy_repository, drawing_only, rewrite
 from conftest import git, invoked
+from lines import OBEYED, dumped, mutants
 from scaling import keep, row
-from test_door import OBEYED, SEVERAL, dumped, mutants
+from test_door import SEVERAL
 from test_hostile import HOSTILE
 from test_site import cloned
 from test_store import add, commit_later

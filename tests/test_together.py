@@ -1,8 +1,6 @@
 """docs/together and benchmarks/together.py: the scripts hand arrays over on the CPU, and what they do wrong is found
 out; what comes of it is stored, read and shown. The lines here are made up."""
 
-import importlib.util
-import json
 import re
 import shutil
 import subprocess
@@ -15,10 +13,9 @@ import numpy as np
 import pytest
 import typer
 from conftest import git
-from test_door import OBEYED, dumped, mutants
+from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import html_page
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import together as run
 from gpu_cookbook.run.loader import Loader
@@ -31,10 +28,7 @@ SCRIPTS = ROOT / "docs" / "together"
 PAGE = ROOT / "docs" / "together.md"
 SHARING = ("numpy", "torch", "jax", "warp")  # memory of the host, through DLPack
 
-spec = importlib.util.spec_from_file_location("benchmark_of_together", ROOT / "benchmarks" / "together.py")
-benchmark = importlib.util.module_from_spec(spec)
-sys.modules[spec.name] = benchmark
-spec.loader.exec_module(benchmark)
+benchmark = loaded(ROOT / "benchmarks" / "together.py")
 
 
 def script(name):
@@ -350,40 +344,29 @@ def line(commit, machine_name="made-up", handovers=MADE_UP, pool=(("cupy", ""), 
     return about | store.record(handovers, {"jax": "not installed"}, dict(pool))
 
 
-def write(folder, *lines):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / store.FILE).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
-
-
 @pytest.fixture
 def results(clone):
     return clone / "benchmarks" / "results"
 
 
 def test_a_line_is_read_as_it_was_written(clone, results):
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / store.FILE, line(git(clone, "rev-parse", "HEAD")))
     (kept,), complaints = store.every(results)
     assert complaints == [] and kept.handovers == MADE_UP and kept.missing == {"jax": "not installed"}
     assert kept.pool == {"cupy": "", "torch": "RuntimeError: no"} and not kept.changed
 
 
 def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone, results):
-    commit = git(clone, "rev-parse", "HEAD")
-    good, refused = json.dumps(line(commit, "good")), 0
-    results.mkdir(parents=True, exist_ok=True)
-    for at, value, changed in mutants(line(commit), 100):
-        (results / store.FILE).write_text(f"{dumped(changed)}\n{good}\n")
-        found, complaints = store.every(results)
-        assert any(each.origin.machine == "good" for each in found) and len(complaints) <= 1, (at, value)
-        assert not any(OBEYED.search(complaint) for complaint in complaints)
-        refused += len(complaints)
-        for each in found:  # what is read can be shown
-            assert "<script" not in "".join(map(html_page.html_of, shown.stored(store.merged([each]))))
-    assert refused > 30
+    require_that_changes_cost_one_line(
+        results / store.FILE,
+        line(git(clone, "rev-parse", "HEAD")),
+        lambda: store.every(results),
+        lambda run: shown.stored(store.merged([run])),
+    )
 
 
 def test_a_handover_that_is_there_twice_is_refused(clone, results):
-    write(results, line(git(clone, "rev-parse", "HEAD"), handovers=[*MADE_UP, MADE_UP[0]]))
+    write(results / store.FILE, line(git(clone, "rev-parse", "HEAD"), handovers=[*MADE_UP, MADE_UP[0]]))
     found, (complaint,) = store.every(results)
     assert found == [] and complaint.endswith("line 1: has a handover twice")
 
@@ -393,7 +376,7 @@ def test_the_newest_line_of_each_pair_counts_and_says_where_it_was_run(clone, re
     newer = [replace(MADE_UP[0], waits=HOST), Handover("cudf", "cupy", INTERFACE, "", True, True, True, HOST)]
     rapids = line(commit, handovers=newer, pool=[("cudf", "")]) | {"date": "2026-11-24", "versions": "cudf 26.10.2"}
     elsewhere = line(commit, handovers=[Handover("jax", "jax", DLPACK)]) | {"device": "Another", "date": "2026-11-22"}
-    write(results, rapids, elsewhere, line(commit))
+    write(results / store.FILE, rapids, elsewhere, line(commit))
     merged = store.merged(store.every(results)[0])
     assert merged.handovers["cupy", "torch"][1] == (newer[0],)
     assert merged.handovers["cupy", "numpy"][1] == MADE_UP[3:5]
@@ -447,7 +430,7 @@ def test_a_pair_is_stale_once_one_of_its_scripts_has_changed(clone, results):
     path.write_text("first = 1\n")
     git(clone, "add", ".")
     git(clone, "commit", "--quiet", "--message=A script")
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / store.FILE, line(git(clone, "rev-parse", "HEAD")))
     path.write_text("second = 2\n")
     commits.changed_since.cache_clear()
     every, *_ = shown.stored(store.merged(store.every(results)[0]))
@@ -456,34 +439,10 @@ def test_a_pair_is_stale_once_one_of_its_scripts_has_changed(clone, results):
 
 
 def test_the_table_of_the_pool(clone, results):
-    write(results, line(git(clone, "rev-parse", "HEAD")))
+    write(results / store.FILE, line(git(clone, "rev-parse", "HEAD")))
     found = store.merged(store.every(results)[0])
     assert texts(shown.pool(found)) == [["CuPy", "yes"], ["PyTorch", "RuntimeError: no"]]
     assert shown.pool(replace(found, pool={})) is None
-
-
-CONF = """
-import sys
-from pathlib import Path
-
-sys.path[:0] = [{docs!r}, {benchmarks!r}]
-import stored
-from gpu_cookbook.store import together
-
-runs, complaints = together.every(Path({results!r}))
-assert not complaints
-stored.handed_over = lambda: {{run.origin.machine: together.merged([run]) for run in runs}}
-
-import pages
-
-pages.HERE = Path({source!r})
-pages.write_together()
-extensions = ["myst_parser", "sphinx_design", "figures"]
-myst_enable_extensions = ["colon_fence"]
-myst_heading_anchors = 3
-exclude_patterns = ["generated"]
-suppress_warnings = ["myst.xref_missing"]  # of the other pages, which are not here
-"""
 
 
 @pytest.mark.slow
@@ -492,13 +451,9 @@ def test_the_page_shows_what_is_stored(machines, clone, results):
     source = clone / "source"
     shutil.copytree(SCRIPTS, source / "together")
     shutil.copy(PAGE, source / "index.md")
-    write(results, *(line(git(clone, "rev-parse", "HEAD"), name) for name in machines))
-    places = {"docs": ROOT / "docs", "benchmarks": ROOT / "benchmarks", "results": results, "source": source}
-    (source / "conf.py").write_text(CONF.format(**{key: str(value) for key, value in places.items()}))
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "-q", source, clone / "out"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    page = (clone / "out" / "index.html").read_text(encoding="utf-8")
+    write(results / store.FILE, *(line(git(clone, "rev-parse", "HEAD"), name) for name in machines))
+    stands = "{run.origin.machine: together.merged([run]) for run in runs}"
+    file, runs = results / store.FILE, "together.every(file.parent)"
+    page = page_of(source, "together", file, "handed_over", stands, runs)
     assert page.count("By DLPack: who waits</span>") == len(machines)
     assert page.count("Not measured yet") == 2 * (not machines)
