@@ -133,6 +133,16 @@ def invoked(*arguments, code=0):
     return done.stdout, done.stderr
 
 
+def altered(path, old, new, folder=None):
+    """The file with ``new`` in the place of ``old``, which it has once: itself, or a copy in another folder."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+    path = folder / path.name if folder else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
 def has_ended(pid):
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

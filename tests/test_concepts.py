@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 from concepts_on_host import Host
-from conftest import git
+from conftest import altered, git
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import machine
@@ -71,10 +71,7 @@ def test_every_kernel_is_right(small, tmp_path):
 )
 def test_a_kernel_that_is_wrong_is_found_out(small, tmp_path, file, right, wrong, found):
     shutil.copytree(KERNELS, tmp_path / "kernels")
-    path = tmp_path / "kernels" / file
-    text = path.read_text(encoding="utf-8")
-    assert text.count(right) == 1
-    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    altered(tmp_path / "kernels" / file, right, wrong)
     host = Host(tmp_path / "kernels", tmp_path)
     (group,) = [one for one in ("coalescing", "divergence", "occupancy") if file.startswith(one)] or ["latency"]
     cases = [*getattr(benchmark, group)(host)] if group != "latency" else None

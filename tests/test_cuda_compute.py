@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import HANG
+from conftest import HANG, altered
 
 from gpu_cookbook import catalogue
 
@@ -58,10 +58,5 @@ def test_right_on_the_host(recipe):
     ],
 )
 def test_the_fake_finds_what_is_wrong(workload, technique, old, new, fault, tmp_path):
-    recipe = catalogue.find(workload, technique)
-    text = recipe.path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (tmp_path / workload).mkdir()
-    changed = tmp_path / workload / recipe.path.name
-    changed.write_text(text.replace(old, new), encoding="utf-8")
+    changed = altered(catalogue.find(workload, technique).path, old, new, tmp_path / workload)
     assert fault in done(changed).stderr

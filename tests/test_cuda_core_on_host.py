@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_cuda_core
 import numpy as np
 import pytest
-from conftest import HANG
+from conftest import HANG, altered
 
 from gpu_cookbook import catalogue
 
@@ -77,12 +77,8 @@ def test_right_on_the_host(recipe):
 def test_the_fake_finds_what_is_wrong(name, old, new, fault, tmp_path):
     workload, _, tuned = name.partition(" ")
     recipe = catalogue.find(workload, "cuda_core_tuned" if tuned else "cuda_core")
-    text = recipe.path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
     (tmp_path / "kernels").symlink_to(recipe.path.parents[2] / "kernels")
-    (tmp_path / "recipes" / workload).mkdir(parents=True)
-    changed = tmp_path / "recipes" / workload / recipe.path.name
-    changed.write_text(text.replace(old, new), encoding="utf-8")
+    changed = altered(recipe.path, old, new, tmp_path / "recipes" / workload)
     assert fault in done(changed).stderr
 
 

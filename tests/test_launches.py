@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 import typer
-from conftest import git
+from conftest import altered, git
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -89,10 +89,7 @@ def test_a_script_adds_one_with_each_launch_and_waits_for_it(name, zeros):
 )
 def test_a_script_that_does_not_is_found_out(name, right, wrong, tmp_path):
     shutil.copytree(ROOT / "docs" / "launches", tmp_path / "launches")
-    path = tmp_path / "launches" / f"with_{name}.py"
-    text = path.read_text(encoding="utf-8")
-    assert text.count(right) == 1
-    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    path = altered(tmp_path / "launches" / f"with_{name}.py", right, wrong)
     assert any(late(path, "zeros", seed).returncode for seed in range(3))
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import HANG
+from conftest import HANG, altered
 
 from gpu_cookbook import catalogue
 
@@ -58,10 +58,4 @@ def test_right_in_any_stream(recipe):
     ],
 )
 def test_what_is_wrong_is_found(workload, technique, old, new, fault, tmp_path):
-    recipe = RECIPES[workload, technique]
-    text = recipe.path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (tmp_path / workload).mkdir()
-    changed = tmp_path / workload / recipe.path.name
-    changed.write_text(text.replace(old, new), encoding="utf-8")
-    assert fault in found(changed)
+    assert fault in found(altered(RECIPES[workload, technique].path, old, new, tmp_path / workload))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import typer
-from conftest import git
+from conftest import altered, git
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -41,16 +41,9 @@ def skipped_without(*names):
             pytest.skip(f"{name}: {obstacle}")
 
 
-def library(name, *changes, folder=None):
+def library(name, *change, folder=None):
     """The script as it is, or a copy in which some text is another."""
-    path = script(name)
-    if changes:
-        text = path.read_text(encoding="utf-8")
-        for old, new in changes:
-            assert text.count(old) == 1
-            text = text.replace(old, new)
-        path = folder / path.name
-        path.write_text(text, encoding="utf-8")
+    path = altered(script(name), *change, folder) if change else script(name)
     return run.Library(name, Loader(catalogue.read(path)).execute())
 
 
@@ -164,13 +157,13 @@ def test_what_one_writes_the_other_sees():
 )
 def test_what_a_consumer_does_wrong_is_found_out(name, old, new, expected, tmp_path):
     skipped_without("numpy", name)
-    found = run.handed_over(library("numpy"), library(name, (old, new), folder=tmp_path), DLPACK)
+    found = run.handed_over(library("numpy"), library(name, old, new, folder=tmp_path), DLPACK)
     assert {key: getattr(found, key) for key in expected} == expected
 
 
 def test_a_producer_that_hands_out_a_copy_is_found_out(tmp_path):
     skipped_without("numpy", "torch")
-    changed = library("torch", ("return x.detach()", "return x.detach() + 0"), folder=tmp_path)
+    changed = library("torch", "return x.detach()", "return x.detach() + 0", folder=tmp_path)
     assert not run.handed_over(changed, library("numpy"), DLPACK).shared
 
 
@@ -245,23 +238,17 @@ def scripts(tmp_path, monkeypatch):
     return tmp_path / "together"
 
 
-def change(path, old, new):
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def test_a_crash_costs_one_handover(scripts, capfd):
     path = scripts / "with_numpy.py"
-    change(path, "    return np.from_dlpack(x)", "    import os\n\n    os.abort()")
-    change(path, "    return np.array(values)", "    return np.array(values) + (len(values) == 1)")
+    altered(path, "    return np.from_dlpack(x)", "    import os\n\n    os.abort()")
+    altered(path, "    return np.array(values)", "    return np.array(values) + (len(values) == 1)")
     found = benchmark.measured([("numpy", "numpy")], {})
     assert [(each.way, each.reason) for each in found] == [(DLPACK, "crashed: SIGABRT"), (HOST, "")]
     assert found[1].right
 
 
 def test_a_library_that_cannot_be_imported_is_named(scripts):
-    change(scripts / "with_torch.py", "import torch\n", "import nosuch as torch\n")
+    altered(scripts / "with_torch.py", "import torch\n", "import nosuch as torch\n")
     missing = {}
     found = benchmark.measured([("numpy", "torch"), ("numpy", "numpy")], missing)
     assert {(each.producer, each.consumer) for each in found} == {("numpy", "numpy")}
@@ -269,7 +256,7 @@ def test_a_library_that_cannot_be_imported_is_named(scripts):
 
 
 def test_a_process_that_cannot_begin_ends_the_run(scripts, capfd):
-    change(scripts / "with_numpy.py", "import numpy as np\n", "import os\n\nos._exit(3)\n")
+    altered(scripts / "with_numpy.py", "import numpy as np\n", "import os\n\nos._exit(3)\n")
     with pytest.raises(typer.Exit):
         benchmark.measured([("numpy", "numpy"), ("numpy", "numpy")], {})
     told = capfd.readouterr().err
