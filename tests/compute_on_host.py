@@ -2,19 +2,17 @@
 
 import sys
 import warnings
-from itertools import islice
 from pathlib import Path
 
 import fake_cuda_compute
 import numpy as np
+from fewer import require_right, with_few_special_values
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution
-from gpu_cookbook.run.check import check_refusals, check_size
 from gpu_cookbook.run.device import Host
-from gpu_cookbook.run.precision import inexact, workload_for
-from gpu_cookbook.run.transfers import check_transfers
+from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.run.worker import Loader
 
 fake_cuda_compute.install()
@@ -24,14 +22,8 @@ workload = workload_for(recipe)
 module = Loader(recipe).execute()
 if hasattr(module, "math"):  # its function is given whole arrays here
     module.math = np
-special = getattr(workload, "special_inputs", lambda size, seed: ())
-workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
-vars(workload).pop("MANY_PIECES", None)
-for size in workload.EDGE_SIZES:
-    fault = check_size(module, workload, size, Host()) or inexact(module, workload, size)
-    fault = fault or check_transfers(module, workload, size, Host())
-    assert fault is None, f"{workload.label(size)}: {fault}"
-assert check_refusals(module, workload) is None
+with_few_special_values(workload)
+require_right(module, workload, Host())
 if recipe.workload == "random_subset_mean":
     fault = distribution.fault(recipe, module, workload) or fault_of_seeds(module)
     assert fault is None, fault

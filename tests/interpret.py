@@ -4,22 +4,20 @@
 import os
 import sys
 import warnings
-from itertools import islice
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is decorated
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from fewer import require_right, with_few_special_values  # noqa: E402
 from seeds import fault_of_seeds  # noqa: E402
 from triton.runtime import interpreter  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import distribution  # noqa: E402
-from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
 from gpu_cookbook.run.device import Host  # noqa: E402
-from gpu_cookbook.run.precision import inexact, workload_for  # noqa: E402
-from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
+from gpu_cookbook.run.precision import workload_for  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402
 
 # The last of each takes several blocks, of which one is not full, and more rows than there are programs.
@@ -62,15 +60,9 @@ module.device = torch.device("cpu")
 # Every program is one of Python's here: smaller blocks and fewer programs, and one special value in seven.
 small = {"BLOCK": 32, "PROGRAMS": 3, "M": 16, "N": 16, "K": 16, "GROUP": 2}
 vars(module).update({name: value for name, value in small.items() if name in vars(module)})
-special = getattr(workload, "special_inputs", lambda size, seed: ())
-workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
+with_few_special_values(workload)
 workload.EDGE_SIZES = SIZES[recipe.workload]
-vars(workload).pop("MANY_PIECES", None)
-for size in workload.EDGE_SIZES:
-    fault = check_size(module, workload, size, Host()) or inexact(module, workload, size)
-    fault = fault or check_transfers(module, workload, size, Host())
-    assert fault is None, f"{workload.label(size)}: {fault}"
-assert check_refusals(module, workload) is None
+require_right(module, workload, Host())
 if recipe.workload == "random_subset_mean":
     distribution.PLAIN, distribution.SLOW = distribution.ENGINE, {}  # fewer seeds: a call takes milliseconds
     fault = distribution.fault(recipe, module, workload)

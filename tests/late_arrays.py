@@ -6,7 +6,6 @@ import importlib
 import itertools
 import sys
 import warnings
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,11 +16,11 @@ import fake_numba  # noqa: E402
 import fake_numba_mlir  # noqa: E402
 import numpy as np  # noqa: E402
 from device import OnDevice, current_stream, device, legacy, using  # noqa: E402
+from fewer import Late, with_few_special_values  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import memory  # noqa: E402
 from gpu_cookbook.run.check import Expected, check_refusals, check_size, steps, takes_out  # noqa: E402
-from gpu_cookbook.run.device import Host  # noqa: E402
 from gpu_cookbook.run.precision import inexact  # noqa: E402
 from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402
@@ -38,13 +37,6 @@ if library.__name__ == "fake_cupy":
 else:
     kind, is_named = library.CudaTensor, False
     STREAMS = [legacy, library.CudaStream()]
-
-
-class Late(Host):
-    def late(self, call, wait, right):
-        result = call()
-        wait(result)
-        return not right(result)
 
 
 def interface(array):
@@ -151,9 +143,7 @@ def fault():
     for place, is_prepared in itertools.product(range(len(workload.inputs(N)) + takes_out(function)), (False, True)):
         if found := fault_of_another_gpu(place, is_prepared):
             return found
-    special = workload.special_inputs
-    workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
-    del workload.MANY_PIECES
+    with_few_special_values(workload)
     for size in SIZES:
         found = check_size(module, workload, size, Late()) or inexact(module, workload, size)
         if found := found or check_transfers(module, workload, size, Late()):

@@ -5,19 +5,17 @@ import ctypes
 import math
 import sys
 import warnings
-from itertools import islice
 from pathlib import Path
 
 import fake_cuda_core
 import numpy as np
+from fewer import Late, require_right, with_few_special_values
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution, memory
-from gpu_cookbook.run.check import Expected, check_refusals, check_size, repeats, steps, takes_out
-from gpu_cookbook.run.device import Host
-from gpu_cookbook.run.precision import inexact, workload_for
-from gpu_cookbook.run.transfers import check_transfers
+from gpu_cookbook.run.check import Expected, repeats, steps, takes_out
+from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.run.worker import Loader
 
 sys.path.insert(0, str(Path(__file__).with_name("late")))
@@ -33,13 +31,6 @@ class Stage:
 
     def copy(self, name, target, source, count):
         ctypes.memmove(target, source, count)
-
-
-class Late(Host):
-    def late(self, call, wait, right):
-        result = call()
-        wait(result)
-        return not right(result)
 
 
 # Arrays with the values of x, as other libraries have them; one with an axis of one element may be C-contiguous in any.
@@ -104,8 +95,11 @@ def fault_of_view(module, workload, shapes, place, layout):
     return fault
 
 
-def fault_of_prepared(module, workload, size):
-    """What is wrong with what prepared() returns if nobody else has the arrays that it was given, or None."""
+def fault_of_prepared(size):
+    """What is wrong with what prepared() returns if nobody else has the arrays that it was given, or None. It must not
+    depend on what was launched before."""
+    if not hasattr(module, "prepared"):
+        return None
     expected = Expected(workload, workload.inputs(size))
     replay = module.prepared(*module.upload(*expected.inputs))
     result = replay()
@@ -120,16 +114,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of specia
 recipe = catalogue.read(Path(sys.argv[1]))
 workload = workload_for(recipe)
 module = Loader(recipe).execute()
-special = getattr(workload, "special_inputs", lambda size, seed: ())
-workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
-vars(workload).pop("MANY_PIECES", None)
-for size in workload.EDGE_SIZES:
-    # First what is prepared: it must not depend on what was launched before.
-    fault = fault_of_prepared(module, workload, size) if hasattr(module, "prepared") else None
-    fault = fault or check_size(module, workload, size, Late()) or inexact(module, workload, size)
-    fault = fault or check_transfers(module, workload, size, Late())
-    assert fault is None, f"{workload.label(size)}: {fault}"
-assert check_refusals(module, workload) is None
+with_few_special_values(workload)
+require_right(module, workload, Late(), before=fault_of_prepared)
 DTYPE = np.float64 if recipe.workload == "subset_mean" else np.float32
 for shapes in FITTING.get(recipe.workload, ()):
     for place in range(len(shapes) + takes_out(getattr(module, recipe.workload))):

@@ -5,13 +5,13 @@ import ctypes
 import os
 import sys
 import warnings
-from itertools import islice
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba.cuda is imported
 
 import numpy as np  # noqa: E402
+from fewer import require_right, with_few_special_values  # noqa: E402
 from numba import cuda  # noqa: E402
 from numba.cuda.simulator.cudadrv import devicearray  # noqa: E402
 from numba.cuda.simulator.kernel import BlockThread, FakeCUDAKernel  # noqa: E402
@@ -20,10 +20,7 @@ from seeds import fault_of_seeds  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import memory  # noqa: E402
-from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
 from gpu_cookbook.run.device import Host  # noqa: E402
-from gpu_cookbook.run.precision import inexact  # noqa: E402
-from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402
 
 kind_of = memory._kind
@@ -136,7 +133,6 @@ successor = ModuleType("numba_cuda_mlir")
 successor.cuda = cuda
 sys.modules["numba_cuda_mlir"] = successor
 recipe = catalogue.read(Path(sys.argv[1]))
-device = Simulator()
 workload = catalogue.workload_module(recipe.workload)
 module = Loader(recipe).execute()
 if hasattr(module, "cublas"):
@@ -145,18 +141,12 @@ if hasattr(module, "cublas"):
 vars(module).update(BLOCKS=2, THREADS=8, TILE=4)
 module.checked = lambda answer: answer
 module.cu = driver
-special = getattr(workload, "special_inputs", lambda size, seed: ())
-workload.special_inputs = lambda size, seed=0: islice(special(size, seed), seed, None, 7)
+with_few_special_values(workload)
 workload.EDGE_SIZES = SIZES[recipe.workload]
-vars(workload).pop("MANY_PIECES", None)
 if len(sys.argv) > 2:
     print(eval(sys.argv[2]))
     sys.exit()
-for size in workload.EDGE_SIZES:
-    fault = check_size(module, workload, size, device) or check_transfers(module, workload, size, device)
-    fault = fault or inexact(module, workload, size)
-    assert fault is None, f"{workload.label(size)}: {fault}"
-assert check_refusals(module, workload) is None
+require_right(module, workload, Simulator())
 if recipe.workload == "random_subset_mean":
     fault = fault_of_seeds(module)
     assert fault is None, fault
