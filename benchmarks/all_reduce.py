@@ -17,7 +17,6 @@ from typing import Annotated
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import all_reduce as shown
 from gpu_cookbook.render import text
 from gpu_cookbook.results import REDUCED, Timing
@@ -25,6 +24,7 @@ from gpu_cookbook.run import runner
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.terminal import console, fail
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "all-reduce"

@@ -16,12 +16,12 @@ import typer
 
 from gpu_cookbook import catalogue, choosing, repeats
 from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
-from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import Metric, Result, Run, grouped
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.terminal import complain, console, fail
 
 CLONE = Path(__file__).parents[1]
 BETWEEN, BELOW, BEYOND, RUN = "a size in between", "the smallest size", "the largest size", "a run"

@@ -20,7 +20,6 @@ import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import concepts as shown
 from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
@@ -29,6 +28,7 @@ from gpu_cookbook.run.device import Cuda, Unmeasurable
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.terminal import console, fail
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "docs" / "concepts"

@@ -16,7 +16,6 @@ from pathlib import Path
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import launches as shown
 from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
@@ -24,6 +23,7 @@ from gpu_cookbook.run import runner
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.transfers import Step
+from gpu_cookbook.terminal import console, fail
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "launches"

@@ -25,7 +25,6 @@ import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import complain, console, fail
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN
 from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
@@ -36,6 +35,7 @@ from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits, door, journal
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.terminal import complain, console, fail
 from gpu_cookbook.units import digits, seconds
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"

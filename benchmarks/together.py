@@ -18,7 +18,6 @@ from pathlib import Path
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console, fail
 from gpu_cookbook.render import text
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import runner, together
@@ -26,6 +25,7 @@ from gpu_cookbook.run.check import reason
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store import together as store
+from gpu_cookbook.terminal import console, fail
 from gpu_cookbook.together import LIBRARIES, Handover, by_pair
 
 ROOT = Path(__file__).parents[1]

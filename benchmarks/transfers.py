@@ -36,7 +36,6 @@ import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.cli import console
 from gpu_cookbook.render import tables, text, timelines
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.results import Timing, keyed
@@ -45,6 +44,7 @@ from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers
 from gpu_cookbook.store.transfers import Bar, Step
+from gpu_cookbook.terminal import console
 from gpu_cookbook.units import digits, seconds
 
 ROOT = Path(__file__).parents[1]

@@ -1,27 +1,21 @@
 """The command line. Each command's docstring is its help."""
 
 import contextlib
-import decimal
 import difflib
 import enum
 import errno
 import importlib.metadata
-import io
 import os
-import re
 import signal
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
@@ -31,6 +25,25 @@ from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import family
+from gpu_cookbook.sizes import sizes_of
+from gpu_cookbook.terminal import (
+    PIPE_WIDTH,
+    TableFormat,
+    cannot_show,
+    cannot_write,
+    complain,
+    console,
+    deliver,
+    drawn,
+    end_output,
+    fail,
+    progress,
+    require_streams,
+    say,
+    table_text,
+    write_tables,
+    written,
+)
 from gpu_cookbook.words import plain
 
 
@@ -44,7 +57,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
                 say(f"Cannot go on: {error}")
-            _end_output()
+            end_output()
             raise typer.Exit(1) from None
         except Exception as error:  # such as Click's for an unknown option, whose class Typer does not export
             told = vars(error)
@@ -69,23 +82,7 @@ app = typer.Typer(
 # machine.
 BUSY = 0.3
 EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
-LARGEST = 2**63 - 1  # size
-SIZE = re.compile(
-    r"(?P<sign>-?)(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|\d+(?:\.\d+)?[eE]\+?\d+)"
-    r"(?:\s*(?:\*\*|\^)\s*(?P<power>\d+))?"
-)
 LEAST = 20  # in characters, with the space between columns, for the last column of list
-PIPE_WIDTH = 160  # in characters, if the output is not a terminal: a file has no width of its own
-
-
-class TableFormat(enum.StrEnum):
-    """The formats of tables of results, measured now or stored."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
-    html = "html"
 
 
 class ListFormat(enum.StrEnum):
@@ -118,7 +115,7 @@ def main(
     for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
         if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
             signal.signal(name, signal.default_int_handler)
-    _require_streams()
+    require_streams()
 
 
 Workloads = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD", help="Workloads to use. All, if omitted.")]
@@ -136,75 +133,6 @@ AnyForm = Annotated[TableFormat, typer.Option("--format", help="Output format.")
 ListForm = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
 
 
-def console() -> Console:
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
-
-
-def say(message: str) -> None:
-    """A message, in lines of its own on standard error."""
-    print(*map(plain, message.split("\n")), sep="\n", file=sys.stderr)
-
-
-def fail(message: str) -> NoReturn:
-    """Report bad input and what to do about it on standard error, and exit with 2."""
-    say(message)
-    raise typer.Exit(2)
-
-
-def _require_streams() -> None:
-    """Makes the standard streams fit for everything that is written. Exits if there is no standard output."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # it was closed: a file that is opened later must not take its place
-    os.close(descriptor)
-    output_is_closed = sys.stdout is None
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="gpu-cookbook")
-    if output_is_closed:
-        fail("Standard output is closed: redirect it into a file, or to /dev/null.")
-
-
-def _end_output() -> None:
-    """Writes what is left of the output. If that is impossible, it is discarded: the end of the process would try again
-    to write it."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with contextlib.suppress(io.UnsupportedOperation), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def write(text: str, form: TableFormat | None = None) -> None:
-    """Writes to standard output. A page says of itself that it is in UTF-8."""
-    if form is TableFormat.html and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(text)
-
-
-def deliver(text: str, form: TableFormat | None = None) -> None:
-    """Writes what was measured to standard output or, if that has become impossible, into a file that a message
-    names."""
-    try:
-        write(text, form)
-        sys.stdout.flush()
-    except OSError as error:
-        _end_output()
-        try:
-            with tempfile.NamedTemporaryFile(
-                "w", prefix="gpu-cookbook-", suffix=".txt", encoding="utf-8", delete=False
-            ) as file:
-                file.write(text)
-        except OSError:
-            sys.stderr.write(text)
-            raise typer.Exit(1) from None
-        say(f"Cannot write to standard output ({error.strerror}): what was measured is in {file.name}")
-        raise typer.Exit(1) from None
-
-
 def _loaded(load: Callable[[], tuple[list[Result], list[str]]]) -> tuple[list[Result], list[str]]:
     """What Store.load() returns; a terminal says meanwhile what takes a few seconds."""
     with Console(stderr=True).status("Reading the stored results …"):
@@ -218,20 +146,6 @@ def choose(
         return catalogue.choose(workloads or (), techniques or (), lane)
     except catalogue.UnknownName as error:
         fail(str(error))
-
-
-def progress() -> Progress:
-    """A progress bar on standard error if it is a terminal; otherwise nothing."""
-    err = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
 
 
 @app.command("list")
@@ -698,14 +612,6 @@ def tables(
     complain(complaints)
 
 
-def complain(complaints: Sequence[str]) -> None:
-    """One line for each, after everything else was shown; exits with 1 if there are any."""
-    for complaint in complaints:
-        say(complaint)
-    if complaints:
-        raise typer.Exit(1)
-
-
 @app.command()
 def send(
     machine_name: Annotated[
@@ -973,28 +879,6 @@ def counts(option: str, text: str, most: int, kind: str) -> list[int]:
     return sorted(found - {0})
 
 
-def write_tables(found: Sequence[Any], form: TableFormat) -> None:
-    write(table_text(found, form), form)
-
-
-def table_text(found: Sequence[Any], form: TableFormat) -> str:
-    from gpu_cookbook.render import html_page, text
-
-    if form is TableFormat.table:
-        return drawn(found, console())
-    others = {"markdown": text.as_markdown, "csv": text.as_csv, "json": text.as_json}
-    return others.get(form, html_page.as_html)(found)
-
-
-def drawn(found: Sequence[Any], out: Console) -> str:
-    """Tables as wide as the console ``out``, in its colours."""
-    from gpu_cookbook.render import text
-
-    with out.capture() as captured:
-        out.print(text.terminal(found, out.width))
-    return captured.get()
-
-
 def measured(
     comparison: comparing.Comparison, save: comparing.Save | None = None, repeat: int = 1
 ) -> comparing.Outcome:
@@ -1028,27 +912,6 @@ def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequen
         fail(str(error))
 
 
-def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
-    """The comparison as text; a table is as wide as the console ``out`` and has its colours."""
-    from gpu_cookbook.render import html_page, tables, text  # more imports than 'list' can afford
-
-    if form is TableFormat.table:
-        return drawn(tables.compared(results), out)
-    if form is TableFormat.markdown:
-        return text.as_markdown(tables.compared(results))
-    if form is TableFormat.html:
-        return html_page.comparison(results, html_page.facts_here())
-    return {"csv": format.as_csv, "json": format.as_json}[form]([record(each) for each in results])
-
-
-def cannot_write(path: Path, error: OSError) -> str:
-    return f"Cannot write {path}: {error.strerror}. Name a file that you can write to, in an existing folder."
-
-
-def cannot_show(form: TableFormat, error: Exception) -> str:
-    return f"Cannot show this as {form} ({type(error).__name__}: {error}): it is shown as JSON instead."
-
-
 def require_folder() -> None:
     """Fails now, not after minutes, if there is no place for the files of the recipes' processes."""
     try:
@@ -1061,49 +924,6 @@ def warn_of_others() -> None:
     busy = machine.cores_in_use()
     if busy > BUSY:
         print(f"Other programs keep {busy:.1f} cores busy: CPU timings will be inflated.", file=sys.stderr)
-
-
-def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
-    """The sizes that the words name, or the published ones that suit this machine; sorted."""
-    if not words:
-        return list(catalogue.default_sizes(workload))
-    known = catalogue.workload_module(workload).SIZES
-    examples = ", ".join(map(catalogue.option_of, known))
-    try:
-        if isinstance(known[0], int):
-            return sorted(set(map(size_of, words)))
-        for word in words:
-            if not all(word.split("x")):
-                raise ValueError(f"'{word}' is not a valid size: a number is missing")
-        sizes = {tuple(map(size_of, word.split("x"))) for word in words}
-    except ValueError as error:
-        one = "a positive integer" if isinstance(known[0], int) else "positive integers"
-        fail(f"{error}. Write {one} such as {examples}, 1_000_000, 1e6 or 2**28.")
-    if not all(catalogue.is_size(workload, size) for size in sizes):
-        fail(f"A size of {workload} is {len(known[0])} numbers: {examples}.")
-    too_small = getattr(catalogue.workload_module(workload), "too_small", lambda size: None)
-    for size in sorted(sizes):
-        if why := too_small(size):
-            fail(f"'{catalogue.option_of(size)}' is no size of {workload}: {why}. For example {examples}.")
-    return sorted(sizes)
-
-
-def size_of(word: str) -> int:
-    """The size that a word means: 40000, 1_000_000, 1,000,000, 1e6, 2.5e6, 2**28 or 2^28. A ValueError says why it
-    means none."""
-    cause = "it is not an integer"
-    if match := SIZE.fullmatch(word):
-        with decimal.localcontext(decimal.Context(traps=[])):  # what is too large for this, too, is infinite or NaN
-            size = Decimal(match["number"].replace(",", ""))
-            if match["power"] and size:  # nothing to the power of nothing is not a number
-                size **= Decimal(match["power"])
-            if match["sign"] or size < 1:
-                cause = "it is less than 1"
-            elif not size <= LARGEST:
-                cause = "it is more than 2**63 - 1, the largest signed 64-bit integer, with which the recipes count"
-            elif size % 1 == 0:
-                return int(size)
-    raise ValueError(f"'{word}' is not a valid size: {cause}")
 
 
 def leave(outcome: comparing.Outcome, strict: bool = False) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from gpu_cookbook.cli import fail
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.terminal import fail
 
 Save = Annotated[str | None, typer.Option(metavar="NAME", help="Store the result for a machine of this name.")]
 

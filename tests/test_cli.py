@@ -16,7 +16,7 @@ import typer.main
 from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
 from rich.console import Console
 
-from gpu_cookbook import catalogue, cli, machine
+from gpu_cookbook import catalogue, cli, machine, sizes, terminal
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
@@ -50,7 +50,7 @@ def test_one_thing_has_one_name_in_all_commands():
             found.setdefault(max(option.opts, key=len), set()).add(tuple(sorted(option.opts)))
     assert {"--format", "--machine", "--output", "--size", "--technique"} <= found.keys()
     assert not [name for name, kinds in found.items() if len(kinds) > 1 and name.startswith("--")]
-    assert not {f"--{form}" for form in cli.TableFormat} & found.keys()
+    assert not {f"--{form}" for form in terminal.TableFormat} & found.keys()
 
 
 def test_list_has_every_recipe_with_its_reason():
@@ -261,7 +261,7 @@ def test_an_option_with_a_similar_name_is_suggested(option, told):
     ],
 )
 def test_a_size_in_any_notation(word, size):
-    assert cli.size_of(word) == size
+    assert sizes.size_of(word) == size
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_a_size_in_any_notation(word, size):
 def test_a_wrong_size_says_why(cause, words):
     for word in words:
         with pytest.raises(ValueError, match=rf"' is not a valid size: it {cause}"):
-            cli.size_of(word)
+            sizes.size_of(word)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from lines import OBEYED, dumped, mutants
 from scaling import keep, row
 from test_store import add, result
 
-from gpu_cookbook import cli, words
+from gpu_cookbook import terminal, words
 from gpu_cookbook.render import scaling_tables
 from gpu_cookbook.render.tables import measured
 from gpu_cookbook.results import FirstResult, Metric, Timing
@@ -63,8 +63,8 @@ def shown_all(results):
             assert 1e-12 <= timing.median <= 1e7
             assert timing.quartiles is None or timing.q1 <= timing.median * 1.001 and timing.median <= timing.q3 * 1.001
         assert isinstance(each.size, int) and each.size > 0 and re.fullmatch("[0-9a-f]{40}", each.stored.commit)
-    for form in cli.TableFormat:
-        text = cli.table_text(measured(results), form)
+    for form in terminal.TableFormat:
+        text = terminal.table_text(measured(results), form)
         assert not OBEYED.search(text) and (form != "html" or "<script" not in text)
 
 
@@ -118,8 +118,8 @@ def test_a_line_of_scale_that_was_changed_anywhere_costs_at_most_itself(clone, f
         assert len(found) >= 3 and len(complaints) <= 1, (at, value)
         assert all("scale.jsonl, line 1: " in complaint for complaint in complaints), (at, value)
         refused += len(complaints)
-        for form in cli.TableFormat:
-            text = cli.table_text(scaling_tables.build_tables(found), form)
+        for form in terminal.TableFormat:
+            text = terminal.table_text(scaling_tables.build_tables(found), form)
             assert not OBEYED.search(text) and (form != "html" or "<script" not in text)
     assert refused > few / 2
 

@@ -12,11 +12,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import typer
 from cloning import require_clone
 from conftest import HANG, UNPROBED, invoked
 from test_store import add, result
 
-from gpu_cookbook import catalogue, cli
+from gpu_cookbook import catalogue, cli, terminal
 from gpu_cookbook.render import html_page
 from gpu_cookbook.results import Probe
 from gpu_cookbook.run import compare as comparing
@@ -49,7 +50,7 @@ def compared(*arguments, code=0):
     return invoked("compare", "multiply", "-t", "numpy", "-s", "40000", *arguments, code=code)
 
 
-@pytest.mark.parametrize("form", cli.TableFormat)
+@pytest.mark.parametrize("form", terminal.TableFormat)
 def test_what_a_format_cannot_show_is_shown_as_json(form, measured, monkeypatch):
     def broken(*_):
         raise RuntimeError("\x1b[31mno such font")
@@ -69,7 +70,7 @@ def test_without_git_a_page_is_made_all_the_same(measured, monkeypatch):
 def test_a_page_is_in_utf_8_whatever_the_terminal_has(measured, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
     monkeypatch.setattr(sys, "stdout", stream)
-    cli.deliver("<p>13.1 µs", cli.TableFormat.html)
+    terminal.deliver("<p>13.1 µs", terminal.TableFormat.html)
     assert stream.buffer.getvalue().decode("utf-8") == "<p>13.1 µs"
 
 
@@ -81,8 +82,8 @@ class Full(io.StringIO):
 def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "stdout", Full())
-    with pytest.raises(cli.typer.Exit):
-        cli.deliver("13.1 µs")
+    with pytest.raises(typer.Exit):
+        terminal.deliver("13.1 µs")
     (file,) = tmp_path.iterdir()
     assert file.read_text(encoding="utf-8") == "13.1 µs"
     assert f"(No space left on device): what was measured is in {file}" in capsys.readouterr().err

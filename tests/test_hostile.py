@@ -12,7 +12,7 @@ from making import BOX, result, without
 from markdown_it import MarkdownIt
 from scaling import built, row
 
-from gpu_cookbook import cli, doctor, machine
+from gpu_cookbook import doctor, machine, terminal
 from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import advice, change, charts, html_page, scaling_charts, tables, text
 from gpu_cookbook.render import format as fmt
@@ -103,7 +103,7 @@ def test_no_text_of_a_result_is_obeyed_in_any_format(name):
             results = [replace(each, origin=replace(BOX, **{key: value})) for each in results_with("reason", "wrong")]
         found = [*tables.measured(results), *tables.compared(results), *change.change(results[:1], results[:1])]
         found.append(tables.checked(results))
-        assert not OBEYED.search(cli.drawn(found, cli.console()))
+        assert not OBEYED.search(terminal.drawn(found, terminal.console()))
         is_harmless_markdown(text.as_markdown(found))
         for written in (text.as_csv(found), fmt.as_csv(map(record, results))):
             cells = [cell for line in csv.reader(io.StringIO(written)) for cell in line]
@@ -137,7 +137,7 @@ def test_no_text_of_a_row_of_scale_is_obeyed(name):
         origin = Origin("m", "1" * 40, "", "2026-11-21")
         rows = [row(**{name: value}), row(workers=2, **{name: value}), row("dask", status="failed", reason=value)]
         found = built([replace(each, origin=origin) for each in rows])
-        assert not OBEYED.search(cli.drawn(found, cli.console()))
+        assert not OBEYED.search(terminal.drawn(found, terminal.console()))
         is_harmless_markdown(text.as_markdown(found))
         is_harmless_html(html_page.as_html(found))
         assert not OBEYED.search(text.as_csv(found)) and text.as_json(found).isascii()
@@ -153,7 +153,7 @@ def test_what_a_worker_sends_is_plain_as_soon_as_it_is_a_result():
 
 def test_what_is_printed_as_a_message_is_plain(capsys):
     for value in HOSTILE:
-        cli.say(f"benchmarks/results/{value}.json: {value}")
+        terminal.say(f"benchmarks/results/{value}.json: {value}")
     assert not OBEYED.search(capsys.readouterr().err)
 
 
@@ -186,7 +186,7 @@ def test_nothing_that_the_doctor_finds_is_obeyed():
             replace(sick, environments=("main",), frameworks=facts.FRAMEWORKS),
         ):
             findings = doctor.judge(each)
-            with (out := cli.console()).capture() as captured:
+            with (out := terminal.console()).capture() as captured:
                 out.print(doctor.table(findings))
             assert not OBEYED.search(captured.get())
             assert not OBEYED.search(fmt.as_json(doctor.as_json(findings)))

@@ -13,7 +13,7 @@ from cloning import rewrite
 from conftest import HANG, git, invoked
 from scaling import HERE, Run, cookbook, keep, plain, row, rows_of, spread_of_pixels
 
-from gpu_cookbook import cli, machine
+from gpu_cookbook import machine, terminal
 from gpu_cookbook.run import scale
 from gpu_cookbook.scaling import amount
 from gpu_cookbook.store import scaling as store
@@ -86,7 +86,7 @@ def test_saving_adds_a_line_that_is_shown_again_in_every_format(clone):
     (raw,) = kept["rows"]  # what follows from other rows is not kept
     assert raw.items() <= measured.items()
     assert measured.keys() - raw.keys() == {"table", "speedup_x", "efficiency", "base_workers", "error"}
-    shown = {form: cookbook("--machine", "m", "--format", form)[0] for form in cli.TableFormat}
+    shown = {form: cookbook("--machine", "m", "--format", form)[0] for form in terminal.TableFormat}
     assert [each["time_s"] for each in rows_of(shown["json"])] == [measured["time_s"]]
     assert [each["time_s"] for each in csv.DictReader(io.StringIO(shown["csv"]))] == [str(measured["time_s"])]
     for form in ("table", "markdown", "html"):

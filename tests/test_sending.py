@@ -18,7 +18,7 @@ from test_hostile import HOSTILE
 from test_site import cloned
 from test_store import add, commit_later
 
-from gpu_cookbook import catalogue, cli, doctor, machine
+from gpu_cookbook import catalogue, doctor, machine, terminal
 from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.verdict import Shown
@@ -571,7 +571,7 @@ def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, 
     made = prepare(clone)
     path = results_file(made) if name == "results" else made / name
     first, *others = path.read_text().splitlines()
-    out = cli.console()
+    out = terminal.console()
     refused, store = 0, asv_files.Store()
     for at, value, changed in mutants(json.loads(first), few):
         path.write_text("\n".join([dumped(changed), *others]) + "\n")
@@ -619,9 +619,9 @@ def test_a_sender_s_name_is_escaped_wherever_it_is_shown(folder):
         edit_lines(folder / sent.FILE, lambda line, value=value: line.update(contributor=value))
         results, complaints = asv_files.Store().load(folder)
         assert complaints == []
-        page = cli.table_text(tables.measured(results), cli.TableFormat.html)
+        page = terminal.table_text(tables.measured(results), terminal.TableFormat.html)
         assert "sent by" in page and "<script" not in page and 'href="javascript' not in page
-        assert value in cli.table_text(tables.measured(results), cli.TableFormat.table).replace("\n", " ")
+        assert value in terminal.table_text(tables.measured(results), terminal.TableFormat.table).replace("\n", " ")
 
 
 # ---- The commands.
