@@ -38,6 +38,7 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import tables, text, timelines
 from gpu_cookbook.render.format import UNKNOWN
+from gpu_cookbook.render.timelines import row_of
 from gpu_cookbook.results import Timing, keyed
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
@@ -568,15 +569,10 @@ def joined(bars: Iterable[Bar], gap: float = 0.0) -> list[tuple[float, float]]:
     return found
 
 
-def kind_of(bar: Bar) -> str:
-    return bar[0].partition(" ")[0]
-
-
 def busy(bars: Iterable[Bar]) -> dict[str, float]:
     """For how many µs at least one bar of each kind was there."""
     return {
-        kind: round(sum(end - start for start, end in joined(those)), 1)
-        for kind, those in groups(bars, kind_of).items()
+        kind: round(sum(end - start for start, end in joined(those)), 1) for kind, those in groups(bars, row_of).items()
     }
 
 
@@ -590,10 +586,10 @@ def fewer(bars: Iterable[Bar]) -> tuple[list[Bar], float]:
     left: they wait between it."""
     bars = list(bars)
     if len({row for row, *_ in bars if row.startswith("host")}) > 1:
-        bars = [bar for bar in bars if kind_of(bar) != "wait"]
+        bars = [bar for bar in bars if row_of(bar) != "wait"]
     found: list[Bar] = []
     longest = 0.0
-    for kind, those in groups(bars, lambda bar: kind_of(bar) if kind_of(bar) in MOST_BARS else "").items():
+    for kind, those in groups(bars, lambda bar: row_of(bar) if row_of(bar) in MOST_BARS else "").items():
         rows = groups(those, lambda bar: bar[0])
         spans = {row: joined(each) for row, each in rows.items()}
         gaps = sorted(

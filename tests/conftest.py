@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -131,6 +132,19 @@ def invoked(*arguments, code=0):
     assert done.exit_code == code, done.output
     assert isinstance(done.exception, SystemExit | None), done.exception
     return done.stdout, done.stderr
+
+
+def ran(script, *arguments, limit=HANG):
+    """A script of this folder, in a process of its own."""
+    command = [sys.executable, Path(__file__).with_name(script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=limit)
+
+
+def require_right_sizes(script, recipe, limit=HANG):
+    """A script that checks a recipe on what stands for a GPU: it says at how many sizes."""
+    done = ran(script, recipe.path, limit=limit)
+    assert done.returncode == 0, done.stderr
+    assert "sizes right" in done.stdout
 
 
 def altered(path, old, new, folder=None):

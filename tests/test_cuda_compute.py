@@ -1,28 +1,18 @@
 """cuda.compute's recipes run without a GPU, in front of a fake that does on the host what its algorithms do."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from conftest import HANG, altered
+from conftest import altered, ran, require_right_sizes
 
 from gpu_cookbook import catalogue
 
 RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "cuda.compute"]
-SCRIPT = Path(__file__).with_name("compute_on_host.py")
-
-
-def done(path):
-    return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, timeout=HANG)
+SCRIPT = "compute_on_host.py"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
 def test_right_on_the_host(recipe):
-    found = done(recipe.path)
-    assert found.returncode == 0, found.stderr
-    assert "sizes right" in found.stdout
+    require_right_sizes(SCRIPT, recipe)
 
 
 @pytest.mark.slow
@@ -59,4 +49,4 @@ def test_right_on_the_host(recipe):
 )
 def test_the_fake_finds_what_is_wrong(workload, technique, old, new, fault, tmp_path):
     changed = altered(catalogue.find(workload, technique).path, old, new, tmp_path / workload)
-    assert fault in done(changed).stderr
+    assert fault in ran(SCRIPT, changed).stderr

@@ -1,30 +1,20 @@
 """cuda.core's recipes run without a GPU, in front of a fake that does the work late and on the host."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import fake_cuda_core
 import numpy as np
 import pytest
-from conftest import HANG, altered
+from conftest import altered, ran, require_right_sizes
 
 from gpu_cookbook import catalogue
 
 RECIPES = [recipe for recipe in catalogue.recipes() if recipe.framework == "cuda.core"]
-SCRIPT = Path(__file__).with_name("on_host.py")
-
-
-def done(path):
-    return subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, timeout=HANG)
+SCRIPT = "on_host.py"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
 def test_right_on_the_host(recipe):
-    found = done(recipe.path)
-    assert found.returncode == 0, found.stderr
-    assert "sizes right" in found.stdout
+    require_right_sizes(SCRIPT, recipe)
 
 
 @pytest.mark.slow
@@ -79,7 +69,7 @@ def test_the_fake_finds_what_is_wrong(name, old, new, fault, tmp_path):
     recipe = catalogue.find(workload, "cuda_core_tuned" if tuned else "cuda_core")
     (tmp_path / "kernels").symlink_to(recipe.path.parents[2] / "kernels")
     changed = altered(recipe.path, old, new, tmp_path / "recipes" / workload)
-    assert fault in done(changed).stderr
+    assert fault in ran(SCRIPT, changed).stderr
 
 
 @pytest.mark.parametrize("name", ["Device", "Stream", "Graph", "GraphBuilder"])

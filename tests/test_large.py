@@ -1,12 +1,8 @@
 """More than 2**31 elements: an index of 32 bits that overflows reads and writes elsewhere."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import psutil
 import pytest
-from conftest import recipes
+from conftest import ran, recipes
 
 from gpu_cookbook import machine
 
@@ -30,8 +26,7 @@ FREE = min((free for _, free in machine.device_memory()), default=0)
     ),
 )
 def test_more_than_two_to_the_31_elements(recipe):
-    command = [sys.executable, Path(__file__).with_name("large.py"), recipe.path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    done = ran("large.py", recipe.path, limit=1200)
     assert done.returncode == 0, done.stderr
     ways = 1 + ("round_trip" in recipe.functions) * (1 + ("pinned" in recipe.functions))
     assert done.stdout == f"all right: {ways}\n"

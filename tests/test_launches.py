@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 import typer
-from conftest import altered, git
+from conftest import altered, git, ran
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -28,7 +29,6 @@ from gpu_cookbook.store.transfers import Step
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "launches.py"
 SCRIPTS = sorted((ROOT / "docs" / "launches").glob("with_*.py"))
-LATE = Path(__file__).with_name("late_launches.py")
 ON_LATE = {  # the scripts whose frameworks have a fake, and all that makes their arrays
     **{name: ("zeros",) for name in ("cuda_compute", "cuda_core", "cupy", "cutile", "numba_mlir", "pycuda")},
     "numba": ("zeros", "zeros_of_cupy", "zeros_of_torch"),
@@ -40,9 +40,7 @@ benchmark = loaded(SCRIPT)
 # ---- The scripts.
 
 
-def late(path, zeros, seed):
-    command = [sys.executable, LATE, path, zeros, str(seed)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+late = partial(ran, "late_launches.py")
 
 
 def script(name):

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cloning import gpu_machine
-from conftest import git
+from conftest import git, ran
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -28,7 +28,6 @@ from gpu_cookbook.store import commits, transfers
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "transfers.py"
 SCRIPTS = sorted((ROOT / "docs" / "transfers").glob("*.py"))
-LATE = Path(__file__).with_name("late_script.py")
 MACHINE = gpu_machine()  # whose figures are in the text
 
 benchmark = loaded(SCRIPT)
@@ -43,8 +42,7 @@ def late(text, tmp_path, seed, gpus=2):
         text = text.replace(large, small)
     path = tmp_path / "script.py"
     path.write_text(text, encoding="utf-8")
-    command = [sys.executable, LATE, path, str(seed), str(gpus)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return ran("late_script.py", path, seed, gpus)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -483,7 +481,11 @@ transfers.main("made-up")
 def test_a_run_stores_a_line_with_every_step(broken, clone, results):
     more = "wrong = transfers.script('zero_copy')\nwrong.multiply = lambda a, b, out: None\n"
     more += "load = transfers.script\ntransfers.script = lambda name: wrong if name == 'zero_copy' else load(name)\n"
-    values = {"late": str(LATE.with_name("late")), "script": str(SCRIPT), "commit": git(clone, "rev-parse", "HEAD")}
+    values = {
+        "late": str(Path(__file__).with_name("late")),
+        "script": str(SCRIPT),
+        "commit": git(clone, "rev-parse", "HEAD"),
+    }
     text = ALL.format(**values, file=str(results / transfers.FILE), more=more * broken)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,12 +1,8 @@
 """Recipes of Numba and numba-cuda-mlir on the arrays of CuPy and PyTorch, without a GPU: on a device whose streams are
 as late as CUDA allows. late_arrays.py says how; that it finds what is wrong is proved by recipes that lack a line."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from conftest import HANG, altered
+from conftest import altered, ran
 
 from gpu_cookbook import catalogue
 
@@ -15,11 +11,10 @@ RECIPES = {
     for recipe in catalogue.recipes()
     if recipe.technique.removesuffix("_tuned") in ("numba_cupy", "numba_torch", "numba_mlir_cupy")
 }
-SCRIPT = Path(__file__).with_name("late_arrays.py")
 
 
 def found(path):
-    done = subprocess.run([sys.executable, SCRIPT, path], capture_output=True, text=True, timeout=HANG)
+    done = ran("late_arrays.py", path)
     return done.stdout.strip() or done.stderr
 
 

@@ -2,13 +2,11 @@
 Those on CuPy's arrays run in test_numba_arrays.py instead."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, workloads_of_kernels
+from conftest import ran, require_right_sizes, workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import COUNTS
@@ -60,10 +58,7 @@ def test_no_index_has_32_bits(recipe):
     ids=lambda recipe: f"{recipe.workload}-{recipe.technique}",
 )
 def test_right_in_the_simulator(recipe):
-    script = Path(__file__).with_name("simulate.py")
-    done = subprocess.run([sys.executable, script, recipe.path], capture_output=True, text=True, timeout=HANG)
-    assert done.returncode == 0, done.stderr
-    assert "sizes right" in done.stdout
+    require_right_sizes("simulate.py", recipe)
 
 
 @pytest.mark.slow
@@ -74,10 +69,7 @@ def test_its_samples_are_those_of_philox():
     u, v = (((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2))
     x = 10 + np.sqrt(-2 * np.log(u + 2.0**-54)) * np.cos(2 * np.pi * v)
     call = f"module.download(module.random_subset_mean(5, 9, 2, {3 * 2**32 + 7}))"
-    script = Path(__file__).with_name("simulate.py")
-    recipe = catalogue.find("random_subset_mean", "numba_mlir")
-    command = [sys.executable, script, recipe.path, call]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    done = ran("simulate.py", catalogue.find("random_subset_mean", "numba_mlir").path, call)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx((x[::2, ::2] + 1).mean(), rel=1e-14)
 

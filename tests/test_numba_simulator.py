@@ -4,11 +4,8 @@ Not multiply/with_numba_vectorize.py: the simulator has no ufuncs. Blocks and ti
 (simulate.py), as every thread is one of Python's: what is proved is the kernels' indexing, not their sizes.
 """
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from conftest import require_right_sizes
 
 from gpu_cookbook import catalogue
 
@@ -21,11 +18,4 @@ pytestmark = pytest.mark.slow
     ids=lambda recipe: f"{recipe.workload}-{recipe.technique}",
 )
 def test_right_in_the_simulator(recipe):
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("simulate.py"), recipe.path],
-        capture_output=True,
-        text=True,
-        timeout=1500,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "sizes right" in done.stdout
+    require_right_sizes("simulate.py", recipe, limit=1500)

@@ -1,13 +1,10 @@
 """What the harness itself does while the clock runs."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import HANG
+from conftest import ran
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import measure
@@ -16,8 +13,8 @@ FIGURE = r"(resident|prepared|transfer): the harness adds -?\d+ ns to a call"
 
 
 def test_the_overhead_is_measured():
-    script = Path(__file__).with_name("overhead.py")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=HANG, check=True)
+    done = ran("overhead.py")
+    assert done.returncode == 0, done.stderr
     *figures, last = done.stdout.splitlines()
     assert [re.fullmatch(FIGURE, line)[1] for line in figures] == ["resident", "prepared", "transfer"]
     assert re.fullmatch(r"Medians of [\d,]+ calls each, and of as many in a bare loop\.", last)

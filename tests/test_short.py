@@ -5,11 +5,10 @@ import subprocess
 import sys
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 
 import alone
 import pytest
-from conftest import HANG, invoked, starts_slowly, together
+from conftest import HANG, invoked, ran, starts_slowly, together
 
 from gpu_cookbook import catalogue, machine, show
 from gpu_cookbook.short import short as shorten
@@ -236,8 +235,7 @@ ON_HOST = [  # late/ and fake_cuda_core.py have what these need
 @pytest.mark.slow
 def test_short_forms_for_a_gpu_are_right_on_the_host(framework):
     paths = [recipe.path for recipe in ON_HOST if recipe.framework == framework]
-    command = [sys.executable, Path(__file__).with_name("short_on_host.py"), *paths]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    done = ran("short_on_host.py", *paths)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -5,11 +5,9 @@ is the kernels' indexing and arithmetic, not that they compile.
 """
 
 import importlib.metadata
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from conftest import require_right_sizes
 from packaging.version import Version
 
 from gpu_cookbook import catalogue, machine
@@ -22,11 +20,4 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(OLD, reason="triton 3.7 or ne
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: f"{recipe.workload}-{recipe.technique}")
 def test_right_in_the_interpreter(recipe):
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("interpret.py"), recipe.path],
-        capture_output=True,
-        text=True,
-        timeout=1500,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "sizes right" in done.stdout
+    require_right_sizes("interpret.py", recipe, limit=1500)
