@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,7 @@ from gpu_cookbook.render.format import STALE, UNKNOWN, ratio, stale, timing
 from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.results import Metric, Result, grouped, keyed
+from gpu_cookbook.scaling import Row
 from gpu_cookbook.units import digits, seconds
 from gpu_cookbook.words import markdown
 
@@ -91,15 +93,14 @@ def write():
     put("generated/beside.html", besides())
     put("generated/took.html", full_measurement())
     one_kind = beside.of_one_kind([stored.past(machine) for machine in stored.results()])
-    put("generated/one-kind.html", table_html(one_kind, "") if one_kind else "")
+    put("generated/one-kind.html", tables_html([one_kind], ""))
     put("generated/history.md", history_list())
     reached, complaints = limits.kept_tables(stored.every_result())
     stored.complain(complaints)
-    put("generated/limits.html", "".join(table_html(table, "") for table in reached))
-    reaching = reach.by_framework(stored.of(stored.GPU_MACHINE))
-    put("generated/reach.html", table_html(reaching, "") if reaching else "")
+    put("generated/limits.html", tables_html(reached, ""))
+    put("generated/reach.html", tables_html([reach.by_framework(stored.of(stored.GPU_MACHINE))], ""))
     put("generated/choose.txt", advice_printed())
-    put("generated/choosing.html", "".join(table_html(table, "") for table in advising.tables(stored.every_result())))
+    put("generated/choosing.html", tables_html(advising.tables(stored.every_result()), ""))
     command = [sys.executable, "-m", "typer", "gpu_cookbook.cli", "utils", "docs", "--name", "gpu-cookbook"]
     printed = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
     said = dict(re.findall(r"^## `gpu-cookbook (\w+)`\n\n(.*?)\n\n", printed, re.MULTILINE | re.DOTALL))
@@ -109,9 +110,8 @@ def write():
     rows = stored.scaled()
     story, *others = scaling_tables.build_tables(rows)
     put("generated/story.html", table_html(story, ""))
-    put("generated/scaling.html", "".join(table_html(table, "") for table in others))
-    panels = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
-    put("generated/scaling-charts.html", charts_html(panels, ""))
+    put("generated/scaling.html", tables_html(others, ""))
+    put("generated/scaling-charts.html", charts_html(scaled(rows), ""))
     picture = charts_html([speedups.speedups(stored.of(stored.GPU_MACHINE))], "")
     wide = picture.replace("<svg", '<div class="scroll wide"><svg').replace("</svg>", "</svg></div>")
     put("generated/speedups.html", wide)
@@ -345,10 +345,12 @@ def unbroken(text):
 
 def costs_of(workload: str) -> list[str]:
     """The charts below the recipes."""
-    name = f"generated/{workload}.html"
     found = [drawn(chart, stored.GPU_MACHINE, workload) for chart in (charts.by_size, charts.costs)]
-    put(name, charts_html(found, "../"))
-    return ["## What it costs", "", "```{raw} html", f":file: ../{name}", "```", ""]
+    return ["## What it costs", "", *fragment(workload, "", [], found, "../")]
+
+
+def scaled(rows: list[Row]) -> list[charts.Chart | None]:
+    return [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
 
 
 @cache  # those of GPU_MACHINE are on two pages
@@ -362,11 +364,8 @@ def drawn(chart, machine, workload):
 def write_transfers():
     """What docs/transfers.md includes: the tables, and the drawings of each step."""
     every = stored.transferred()
-    found = {name: [timelines.ladder(kept), timelines.copies(kept)] for name, kept in every.items()}
-    put(
-        "generated/transfers.md",
-        by_machine({name: "".join(table_html(each, "") for each in those) for name, those in found.items()}),
-    )
+    shown = {name: tables_html([timelines.ladder(kept), timelines.copies(kept)], "") for name, kept in every.items()}
+    put("generated/transfers.md", by_machine(shown))
     small = {name: timelines.small(kept) for name, kept in every.items()}
     there = {name: table_html(table, "") for name, table in small.items() if table.rows}
     put("generated/transfers-small.md", by_machine(there))
@@ -416,7 +415,7 @@ def write_concepts():
 def write_together():
     """What docs/together.md includes: the tables of each machine, and what allocates from one pool there."""
     found = stored.handed_over()
-    shown = {name: "".join(table_html(each, "") for each in together.stored(those)) for name, those in found.items()}
+    shown = {name: tables_html(together.stored(those), "") for name, those in found.items()}
     put("generated/together.md", by_machine(shown, "together.py"))
     pools = {name: together.pool(those) for name, those in found.items()}
     there = {name: table_html(table, "") for name, table in pools.items() if table}
@@ -457,8 +456,7 @@ def besides() -> str:
     every = stored.results()
     mine = every.get(stored.GPU_MACHINE, [])
     found = [beside.beside(mine, other) for machine, other in every.items() if machine != stored.GPU_MACHINE]
-    shown = "".join(table_html(table, "") for table in found if table)
-    return shown or "<p>No two GPUs have results of today's recipes.</p>\n"
+    return tables_html(found, "") or "<p>No two GPUs have results of today's recipes.</p>\n"
 
 
 def full_measurement() -> str:
@@ -497,10 +495,9 @@ def machine_page(machine: str) -> str:
     lines += [*legend(), "## All workloads", ""]
     lines += fragment(f"{machine}-all", filters(results), tables.overviews(results), overall, "../")
     if rows := stored.scaled_of(machine):
-        several = [scaling_charts.scaling(rows, kind, mode) for kind in ("core", "GPU") for mode in ("strong", "weak")]
         found = [table for table in scaling_tables.build_tables(rows) if table.rows]
         lines += ["## From one core to every GPU", ""]
-        lines += fragment(f"{machine}-scaling", "", found, several, "../")
+        lines += fragment(f"{machine}-scaling", "", found, scaled(rows), "../")
     if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
         (reached, _), complaints = limits.kept_tables(stored.every_result(), own)
         stored.complain(complaints)
@@ -542,9 +539,9 @@ def legend() -> list[str]:
     return [":::{dropdown} What the marks mean", markdown(tables.legend()), ":::", ""]
 
 
-def fragment(name: str, form: str, found: list[Table], drawn: list[charts.Chart | None], root: str) -> list[str]:
+def fragment(name: str, form: str, found: Iterable[Table], drawn: list[charts.Chart | None], root: str) -> list[str]:
     """The lines that include the file of these tables and charts."""
-    put(f"generated/{name}.html", form + "".join(table_html(table, root) for table in found) + charts_html(drawn, root))
+    put(f"generated/{name}.html", form + tables_html(found, root) + charts_html(drawn, root))
     return ["```{raw} html", f":file: {root}generated/{name}.html", "```", ""]
 
 
@@ -588,11 +585,10 @@ def history_page(machine: str) -> str:
         history.summary(mine, lambda workload: f"{machine}/{workload}.html"),
         history.commits_table(mine, stored.commit_address),
     ]
-    put(f"generated/{machine}-history.html", "".join(table_html(table, "../") for table in found))
     lines = [*UNSEARCHED, f"# {markdown(machine)}, history", ""]
     lines += [f"The newest results are in the [tables](../machines/{machine}.md). Each verdict compares a"]
     lines += ["result with an earlier one of the same recipe: [how steps are found](../history.md#the-steps)."]
-    lines += ["", "```{raw} html", f":file: ../generated/{machine}-history.html", "```", "", "```{toctree}", ":hidden:"]
+    lines += ["", *fragment(f"{machine}-history", "", found, [], "../"), "```{toctree}", ":hidden:"]
     return "\n".join([*lines, "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""])
 
 
@@ -602,13 +598,12 @@ def moves_page(machine: str, workload: str) -> str:
     name, root = f"{machine}-{workload}-history", "../../"
     turned = history.turns_table(mine)
     found = [history.steps_table(mine, stored.recipe_changed, stored.commit_address), *[turned] * bool(turned.rows)]
-    put(f"generated/{name}.html", filters(mine) + "".join(table_html(table, root) for table in found))
-    put(f"generated/{name}-charts.html", charts_html([history.moved(mine, metric) for metric in history.METRICS], root))
+    moved = [history.moved(mine, metric) for metric in history.METRICS]
     lines = [*UNSEARCHED, f"# {workload} on {markdown(machine)}, history", ""]
     lines += ["How [steps are found](../../history.md#the-steps), and how to"]
     lines += ["[read the charts](../../history.md#the-charts).", "", "## Steps", ""]
-    lines += ["```{raw} html", f":file: ../../generated/{name}.html", "```", "", "## Charts", ""]
-    return "\n".join([*lines, "```{raw} html", f":file: ../../generated/{name}-charts.html", "```", ""])
+    lines += [*fragment(name, filters(mine), found, [], root), "## Charts", ""]
+    return "\n".join([*lines, *fragment(f"{name}-charts", "", [], moved, root)])
 
 
 # ---- HTML.
@@ -618,6 +613,10 @@ def table_html(table: Table, root: str) -> str:
     """``root``: the relative path to the root of the site."""
     # In an overview, numbers name their recipes only so that their rows can be filtered: they are not linked.
     return html_page.html_of(table, site(root, links=not table.workloads))
+
+
+def tables_html(found: Iterable[Table | None], root: str) -> str:
+    return "".join(table_html(table, root) for table in found if table)
 
 
 def charts_html(drawn: list[charts.Chart | None], root: str) -> str:
