@@ -19,7 +19,8 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import all_reduce as shown
 from gpu_cookbook.render import text
-from gpu_cookbook.results import REDUCED, Timing
+from gpu_cookbook.render.all_reduce import REDUCED
+from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
 from gpu_cookbook.script import Save, commit_for
 from gpu_cookbook.store import journal, transfers

@@ -33,7 +33,7 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
     parts += [_select("data", "my data is", DATA.values()), _select("size", "and it is", SIZES, LARGE), "</form>\n"]
     for number, (name, mine) in enumerate(names.items()):
         known = Knowledge(repeats.together(mine, [r for r in past if r.stored.machine == mine[0].stored.machine]))
-        ways = DATA if any(map(repeats.on_gpu, mine)) else {Data.HOST: " or ".join(DATA.values())}
+        ways = DATA if any(each.on_gpu for each in mine) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
             rows, title = [*_rows(known, data, of)], f"{name}, data {DATA[data]}, {size}"
             table = Table(title, HEAD, "llrrrlr", rows, _notes(mine, rows), [])
@@ -45,8 +45,8 @@ def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_htm
 
 
 def _machine(mine: Sequence[Result]) -> str:
-    gpus = [each.place for each in mine if repeats.on_gpu(each)]
-    processor = next((each.device for each in mine if each.device and not repeats.on_gpu(each)), "")
+    gpus = [each.place for each in mine if each.on_gpu]
+    processor = next((each.device for each in mine if each.device and not each.on_gpu), "")
     return f"{gpus[0] if gpus else f'no GPU: {processor}'} ({mine[0].stored.machine})"
 
 

@@ -13,8 +13,10 @@ from sphinx.util import logging
 from gpu_cookbook import catalogue, scaling
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import all_reduce, concepts, launches, scaling_tables, timelines
+from gpu_cookbook.render.all_reduce import REDUCED
 from gpu_cookbook.render.format import NOISE
-from gpu_cookbook.results import COUNTS, REDUCED, Crossing, Metric, Result, Size
+from gpu_cookbook.results import Crossing, Metric, Result, Size
+from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, together, transfers
 from gpu_cookbook.store import scaling as kept

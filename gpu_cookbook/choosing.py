@@ -85,10 +85,10 @@ class Question:
         there = result.place == "CPU" and result.framework not in catalogue.engines()
         if self.on_device or there or not self.has_arrays:
             return Metric.RESIDENT
-        return Metric.PINNED if self.data == Data.PINNED and repeats.on_gpu(result) else Metric.TRANSFER
+        return Metric.PINNED if self.data == Data.PINNED and result.on_gpu else Metric.TRANSFER
 
     def concerns(self, result: Result) -> bool:
-        return result.workload == self.workload and (not self.on_device or repeats.on_gpu(result))
+        return result.workload == self.workload and (not self.on_device or result.on_gpu)
 
     def is_for(self, recipe: Recipe) -> bool:
         """Whether a recipe, where it runs here, gives a time that answers this question."""
@@ -139,7 +139,7 @@ class Estimate:
 
     @property
     def on_gpu(self) -> bool:
-        return repeats.on_gpu(self.basis[0])
+        return self.basis[0].on_gpu
 
     @property
     def way(self) -> float | None:
@@ -224,7 +224,7 @@ class Knowledge:
         return repeats.spreads(self.results)
 
     def _pair(self, metric: Metric, result: Result) -> float:
-        spread = self.spreads.get((metric, repeats.on_gpu(result)))
+        spread = self.spreads.get((metric, result.on_gpu))
         return max(CLOSE, spread.pair if spread else 1)
 
     def tolerance(self, *estimates: Estimate) -> float:
@@ -457,7 +457,7 @@ def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool)
     asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
     command = f"gpu-cookbook choose {question.workload} {asked} --measure"
     how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"
-    if question.on_device and known.results and not any(map(repeats.on_gpu, known.results)):
+    if question.on_device and known.results and not any(each.on_gpu for each in known.results):
         how = "No result of that machine is from a GPU: ask with --data host."
     return f"{question}: {why}. {how}"
 
@@ -522,7 +522,7 @@ def by_likeness(results: Iterable[Result], workload: str) -> list[list[Result]]:
 
 def _same_device(results: Iterable[Result]) -> bool:
     ok = [each for each in results if each.ok]
-    return any(machine.is_gpu(each.device) for each in ok) if machine.gpus() else not any(map(repeats.on_gpu, ok))
+    return any(machine.is_gpu(each.device) for each in ok) if machine.gpus() else not any(each.on_gpu for each in ok)
 
 
 def of_this_processor(results: Iterable[Result]) -> bool:

@@ -44,7 +44,7 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
     machines = any(len({run.instance for run in runs} - {None}) > 1 for runs in every_runs)
     found = {}
     for metric in METRICS:
-        for mine in grouped(results, on_gpu):
+        for mine in grouped(results, lambda each: each.on_gpu):
             repeated = [runs for each in mine if len(runs := each.runs.get(metric, {})) > 1]  # a small part of them
             every = [means for runs in repeated if len(means := logarithms(runs, machines)) > 1]
             if every:
@@ -52,7 +52,7 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
                 freedom = sum(len(means) - 1 for means in every)
                 # Of most results, not of the one that was measured most often.
                 units = 1 + round(freedom / len(every))
-                found[metric, on_gpu(mine[0])] = Spread(math.sqrt(squares / freedom), units, machines)
+                found[metric, mine[0].on_gpu] = Spread(math.sqrt(squares / freedom), units, machines)
     return found
 
 
@@ -78,10 +78,6 @@ def _under(result: Result) -> tuple[str | None, ...]:
     return result.device, result.driver, result.versions
 
 
-def on_gpu(result: Result) -> bool:
-    return result.driver is not None  # OpenCL has devices that are CPUs
-
-
 def logarithms(runs: Mapping[Run, float], machines: bool) -> dict[str | None, float]:
     """{unit: the mean logarithm of its values}; of machines, those that can be told apart."""
     units: dict[str | None, list[float]] = {}
@@ -93,7 +89,7 @@ def logarithms(runs: Mapping[Run, float], machines: bool) -> dict[str | None, fl
 
 def interval(result: Result, metric: Metric, found: Mapping[Kind, Spread]) -> tuple[float, float] | None:
     """Within which the next unit's value is expected; None if this result was not measured often enough to say."""
-    spread = found.get((metric, on_gpu(result)))
+    spread = found.get((metric, result.on_gpu))
     means = logarithms(result.runs.get(metric, {}), spread.machines) if spread else {}
     if not spread or not means:
         return None
@@ -134,7 +130,7 @@ def _hold(machine: str, results: Sequence[Result], before: Sequence[Result], apa
             own = logarithms(each.runs.get(metric, {}), machines=True).get(machine)
             others = logarithms(earlier.runs.get(metric, {}), machines=True)
             if own is not None and others:
-                mine = apart.setdefault((metric, on_gpu(each)), Apart())
+                mine = apart.setdefault((metric, each.on_gpu), Apart())
                 mine.factors.append(math.exp(abs(own - statistics.fmean(others.values()))))
                 if known := interval(earlier, metric, found):
                     mine.widths.append(math.sqrt(known[1] / known[0]))

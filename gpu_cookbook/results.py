@@ -85,10 +85,6 @@ KEYS = {metric: f"{metric}_s" for metric in TIMED} | {  # of a metric's value in
 
 Size = int | tuple[int, ...]
 Key = tuple[str, str, Size, str]  # workload, technique, size and environment
-# Of a launch: what is timed, and with how many arguments. docs/launches.md says how.
-RESIDENT, ISSUED, PREPARED = "resident", "issued", "prepared"
-COUNTS = (1, 4, 16)
-REDUCED = (2**10, 2**20, 2**28)  # elements of float32 on each GPU, of an all-reduce: 4 KiB, 4 MiB and 1 GiB
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -382,6 +378,10 @@ class Result:
     def place(self) -> str:
         """Where it ran: CPU, or the name of the device."""
         return "CPU" if self.device and "core" in self.device else self.device or ""
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.driver is not None  # OpenCL has devices that are CPUs
 
     def value(self, metric: Metric) -> float | None:
         """Seconds, bytes or GB/s; None if it is not known or the result went wrong."""

@@ -17,8 +17,8 @@ import numpy as np  # noqa: E402
 from device import OnDevice, device  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
-from gpu_cookbook.results import COUNTS  # noqa: E402
 from gpu_cookbook.run import launches  # noqa: E402
+from gpu_cookbook.run.launches import COUNTS  # noqa: E402
 from gpu_cookbook.run.loader import Loader  # noqa: E402
 
 FAKES = {

@@ -20,7 +20,8 @@ from lines import loaded
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import all_reduce as shown
-from gpu_cookbook.results import REDUCED, Timing
+from gpu_cookbook.render.all_reduce import REDUCED
+from gpu_cookbook.results import Timing
 from gpu_cookbook.run import all_reduce, measure, runner
 from gpu_cookbook.store import commits, transfers
 from gpu_cookbook.store.transfers import Step

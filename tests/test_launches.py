@@ -21,8 +21,9 @@ from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import launches as shown
-from gpu_cookbook.results import COUNTS, Timing
+from gpu_cookbook.results import Timing
 from gpu_cookbook.run import launches, measure
+from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.store import commits, transfers
 from gpu_cookbook.store.transfers import Step
 

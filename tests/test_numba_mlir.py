@@ -9,7 +9,7 @@ import pytest
 from conftest import ran, require_right_sizes, workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.results import COUNTS
+from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.run.loader import Loader
 from recipes.random_subset_mean import philox
 

@@ -12,7 +12,6 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, of_this_processor
 from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table, fewer_samples
-from gpu_cookbook.repeats import on_gpu
 from gpu_cookbook.results import Metric, Rank
 from gpu_cookbook.units import digits, memory, unit_of
 from gpu_cookbook.words import plain
@@ -199,7 +198,7 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
 def _sources(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     """Where the times come from, and what is not as it is here."""
     mine = [each for each in known.results if each.ok and each.workload == found.question.workload and each.device]
-    devices = [list(dict.fromkeys(str(each.device) for each in mine if on_gpu(each) == gpu)) for gpu in (True, False)]
+    devices = [list(dict.fromkeys(str(each.device) for each in mine if each.on_gpu == gpu)) for gpu in (True, False)]
     names = ", ".join([*devices[0], *(name for name in devices[1] if name.endswith(" cores"))])
     if mine[0].origin is None:
         yield f"Measured just now: {names}."

@@ -10,13 +10,13 @@ from gpu_cookbook.render.launches import origins
 from gpu_cookbook.render.steps import legend, table_of, time_of
 from gpu_cookbook.render.svg import COLOURS
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import REDUCED
 from gpu_cookbook.store.transfers import ALL_REDUCE, Kept, Step
 from gpu_cookbook.units import digits, memory, seconds
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.figure import Figure
 
+REDUCED = (2**10, 2**20, 2**28)  # elements of float32 on each GPU: 4 KiB, 4 MiB and 1 GiB
 COPIES = "copies"
 WAYS = {  # the scripts of docs/all-reduce, in the order of the table
     COPIES: "copies from GPU to GPU",

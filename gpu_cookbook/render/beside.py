@@ -72,7 +72,7 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
 
 
 def _counts(result: Result) -> bool:
-    return result.ok and not result.stale and result.driver is not None
+    return result.ok and not result.stale and result.on_gpu
 
 
 def _spread(pairs: Sequence[tuple[Result, Result]], metric: Metric) -> str:

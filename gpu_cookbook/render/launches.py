@@ -9,7 +9,7 @@ from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.steps import conditions, legend, table_of, time_of
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import COUNTS, ISSUED, PREPARED, RESIDENT
+from gpu_cookbook.run.launches import COUNTS, ISSUED, PREPARED, RESIDENT
 from gpu_cookbook.store.transfers import Kept, Step
 from gpu_cookbook.units import seconds
 

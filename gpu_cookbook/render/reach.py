@@ -50,7 +50,7 @@ def by_framework(results: Iterable[Result]) -> Table | None:
 
 def _counts(result: Result) -> bool:
     recipe = catalogue.find(result.workload, result.technique)
-    one_gpu = result.driver is not None and result.place != "CPU" and recipe is not None and not recipe.engine
+    one_gpu = result.on_gpu and result.place != "CPU" and recipe is not None and not recipe.engine
     return result.ok and one_gpu and not result.mode
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import COUNTS, ISSUED, PREPARED, RESIDENT, Timing
+from gpu_cookbook.results import Timing
 from gpu_cookbook.run import measure, memory
 from gpu_cookbook.run.check import reason
 
+RESIDENT, ISSUED, PREPARED = "resident", "issued", "prepared"  # what is timed
+COUNTS = (1, 4, 16)  # arguments
 BATCH = 200  # launches in a row: a queue of CUDA's has room for 1,024
 
 Outcome = tuple[int, str, Timing | str]  # how many arguments, what was timed, and its time or why there is none

@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from gpu_cookbook import catalogue, repeats
+from gpu_cookbook import catalogue
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
@@ -680,15 +680,14 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
 
 def _pairs(result: Result, alike: Sequence[Result]) -> Iterator[tuple[str, float, list[float], float]]:
     """(name, value, values elsewhere, how far apart they may be) of all that two machines have in common."""
-    on_gpu = repeats.on_gpu(result)
     for metric, most in FAR.items():
         values = [value for each in alike if (value := each.value(metric))]
         if values and (value := result.value(metric)):
-            yield str(metric), value, values, most if on_gpu else FAR_ON_HOST
+            yield str(metric), value, values, most if result.on_gpu else FAR_ON_HOST
     for name in ("copy_bandwidth", "cache_bandwidth", "arithmetic", "empty_kernel"):
         values = [value for each in alike if (value := getattr(each, name))]
         if values and (value := getattr(result, name)):
-            yield name.replace("_", " "), value, values, FAR_LIMITS if on_gpu else FAR_ON_HOST
+            yield name.replace("_", " "), value, values, FAR_LIMITS if result.on_gpu else FAR_ON_HOST
 
 
 # ---- What a pull request touches.
