@@ -661,7 +661,7 @@ def keyed(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def grouped(each: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """The items, as keyed() has them together."""
+    """Lists of the items that share key(item), in the order in which the keys first appear."""
     return list(keyed(each, key).values())
 
 
