@@ -10,7 +10,7 @@ from readme import GPU_MACHINE
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
-from gpu_cookbook import catalogue, scaling
+from gpu_cookbook import catalogue, scaling, units
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import all_reduce, concepts, launches, scaling_tables, timelines
 from gpu_cookbook.render.all_reduce import REDUCED
@@ -20,7 +20,7 @@ from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, together, transfers
 from gpu_cookbook.store import scaling as kept
-from gpu_cookbook.units import digits, seconds
+from gpu_cookbook.units import seconds
 
 Run = TypeVar("Run", transfers.Kept, together.Kept)
 GPUS_MACHINE = "nvidia-h100-x4"
@@ -310,7 +310,7 @@ def moved(words: str) -> Number | None:
             value = timelines.limit(run) if name == "limit" else run.seconds(name)
         if value:
             if others in (["share"], ["rate"]):
-                text = f"{100 * value:.0f} %" if others == ["share"] else f"{digits(value / 1e9)} GB/s"
+                text = f"{100 * value:.0f} %" if others == ["share"] else units.rate(value)
             noisy = not others and step is not None and step.time is not None and step.time.noisy
             text = NOISE * noisy + (text or seconds(value))
             return Number(value, text, run.origin, step is not None and step.stale)
@@ -375,7 +375,7 @@ def concept(words: str) -> Number | None:
             value = concepts.rate(step) if others else step.time.median
             if value is None:
                 raise NotStored(f"of {name} no bytes are counted")
-            text = concepts.gigabytes(value) if others else concepts.time_of(step)
+            text = units.rate(value) if others else concepts.time_of(step)
             return Number(value, NOISE * step.time.noisy + text, run.origin, step.stale)
     return None
 

@@ -61,13 +61,8 @@ class Metric(enum.StrEnum):
     ERROR = "error"
 
 
-TIMED = (
-    Metric.RESIDENT,
-    Metric.PREPARED,
-    Metric.DEVICE,
-    Metric.TRANSFER,
-    Metric.PINNED,
-)  # repeated calls, with a spread
+# Repeated calls, with a spread.
+TIMED = (Metric.RESIDENT, Metric.PREPARED, Metric.DEVICE, Metric.TRANSFER, Metric.PINNED)
 AGAINST_NUMPY = (Metric.RESIDENT, Metric.TRANSFER, Metric.PINNED)  # those that have speedups
 UNITS = {  # of metrics' values: a record's keys end in them
     **dict.fromkeys((*TIMED, Metric.FIRST), "s"),

@@ -34,6 +34,11 @@ def short(size: float) -> str:
     return f"{size:,.0f}" if size < 1e6 else prefixed(size)
 
 
+def rate(value: float) -> str:
+    """Bytes per second: 3,350 GB/s, 0.512 GB/s."""
+    return f"{digits(value / 1e9)} GB/s"
+
+
 def memory(value: float) -> str:
     """Bytes, with a prefix: 640 B, 8.59 GB, 13.2 TB. What a typed size would need may be beyond all prefixes."""
     if value >= 999.5e18:

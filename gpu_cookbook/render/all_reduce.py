@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpu_cookbook import units
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.launches import origins
@@ -75,7 +76,7 @@ def table(steps: Mapping[str, Step], gpus: int, title: str) -> Table:
         rate = bandwidth(steps, name, gpus)
         share = rate / limit if rate and limit else None
         words = [time_of(mine.get(count)) for count in REDUCED]
-        words += [f"{digits(rate / 1e9)} GB/s" if rate else UNKNOWN, digits(share) if share else UNKNOWN]
+        words += [units.rate(rate) if rate else UNKNOWN, digits(share) if share else UNKNOWN]
         rows.append(tuple(map(Entry, (label, *words, "; ".join(reasons)))))
         records += [
             {"way": name, "gpus": gpus, "elements": count, "time_s": step.time.median}
@@ -114,7 +115,7 @@ def _chart(ways: Mapping[str, Kept], steps: Mapping[str, Step], gpus: int) -> Ch
         axes.spines["bottom"].set_visible(False)
 
     def _words_of(name: str) -> str:
-        return f"{digits(rates[name] / 1e9)} GB/s" + f", {digits(rates[name] / limit)} of the copies" * (name != COPIES)
+        return units.rate(rates[name]) + f", {digits(rates[name] / limit)} of the copies" * (name != COPIES)
 
     device = next(iter(ways.values())).device
     title = f"An all-reduce of {memory(4 * REDUCED[-1])} on each of {gpus} GPUs: {device}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
+from gpu_cookbook import units
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.steps import conditions, legend, marks, table_of
 from gpu_cookbook.render.tables import Entry, Table
@@ -39,10 +40,6 @@ def rate(step: Step) -> float | None:
     return step.moved / step.time.median if step.time and step.moved else None
 
 
-def gigabytes(each: float) -> str:
-    return f"{digits(each / 1e9)} GB/s"
-
-
 def table(steps: Mapping[str, Step], title: str) -> Table:
     """All that was measured. What failed before its first case is named by itself."""
     rows = []
@@ -51,7 +48,7 @@ def table(steps: Mapping[str, Step], title: str) -> Table:
         if step.time:
             time = marks(step) + time_of(step)
         if each := rate(step):
-            speed = gigabytes(each)
+            speed = units.rate(each)
         rows.append(tuple(map(Entry, (name, CASES.get(name, ""), time, speed, step.reason))))
     notes = legend((row[2].text for row in rows), "kernel")
     return table_of(title, ["step", "what", "time", "rate", "not measured"], "llrrl", rows, notes)

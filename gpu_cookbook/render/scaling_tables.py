@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, units
 from gpu_cookbook.render import format as fmt
 from gpu_cookbook.render.tables import Entry, Table, fewer_samples
 from gpu_cookbook.results import NOISY, Status, grouped, named
@@ -113,7 +113,7 @@ def cost_words(row: Row) -> tuple[str, ...]:
         row.on,
         fmt.stale(row) + fmt.seconds(cost.round) if cost.round else fmt.UNKNOWN,
         fmt.seconds(cost.task) if cost.task else fmt.UNKNOWN,
-        f"{fmt.digits(1e-9 / cost.byte)} GB/s" if cost.byte else fmt.UNKNOWN,
+        units.rate(1 / cost.byte) if cost.byte else fmt.UNKNOWN,
     )
 
 

@@ -4,6 +4,7 @@ shows when the host, the bus in both directions, and the GPU are busy in one cal
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gpu_cookbook import units
 from gpu_cookbook.render.charts import Chart, chart
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.steps import legend, marks, time_of
@@ -167,7 +168,7 @@ def copies(kept: Kept) -> Table:
         step = kept.steps.get(name)
         moved = rate(kept, name)
         if step and step.time and moved:
-            cells = (seconds(step.time.median), f"{digits(moved / 1e9)} GB/s")
+            cells = (seconds(step.time.median), units.rate(moved))
             rows.append(tuple(map(Entry, (what, *cells))))
     records = [{"copy": name, "time_s": kept.seconds(name)} for name in COPIES]
     size = f"{4 * kept.elements / 2**30:.3g} GiB"
