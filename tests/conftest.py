@@ -157,6 +157,15 @@ def altered(path, old, new, folder=None):
     return path
 
 
+def committed(path, text):
+    """The commit of a clone that adds a file with this text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    git(path.parent, "add", path.name)
+    git(path.parent, "commit", "--quiet", "--message=A file")
+    return git(path.parent, "rev-parse", "HEAD")
+
+
 def has_ended(pid):
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -232,6 +241,12 @@ def clone(repository, written, list_suite, tmp_path, monkeypatch):
     yield tmp_path
     changed = [path for path, time in written.items() if path.stat().st_mtime != time]
     assert not changed, "changed in every copy: see cloning.rewrite()"
+
+
+@pytest.fixture
+def results(clone):
+    """The folder of its results."""
+    return clone / "benchmarks" / "results"
 
 
 @pytest.fixture(scope="session")

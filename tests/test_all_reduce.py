@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import typer
-from conftest import git
+from conftest import committed
 from lines import loaded
 
 from gpu_cookbook import catalogue, machine
@@ -348,11 +348,7 @@ def test_a_step_is_stale_once_its_script_has_changed(clone):
     for name in shown.WAYS:
         assert all((ROOT / path).exists() for path in transfers.sources(shown.key(name, 4, REDUCED[0])))
     path = clone / "docs" / "all-reduce" / "with_jax.py"
-    path.parent.mkdir(parents=True)
-    path.write_text("first = 1\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "--quiet", "--message=A script")
-    head = git(clone, "rev-parse", "HEAD")
+    head = committed(path, "first = 1\n")
     path.write_text("second = 2\n")
     assert commits.changed_since(clone, head) == {"docs/all-reduce/with_jax.py"}
 

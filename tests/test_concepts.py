@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 from concepts_on_host import Host
-from conftest import altered, git
+from conftest import altered, committed, git
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import machine
@@ -156,14 +156,9 @@ def line(commit):
     }
 
 
-def test_a_kernel_is_stale_once_its_file_has_changed(clone):
+def test_a_kernel_is_stale_once_its_file_has_changed(clone, results):
     path = clone / "docs" / "concepts" / "memories.cu"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("int first;\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "--quiet", "--message=A kernel")
-    results = clone / "benchmarks" / "results"
-    write(results / transfers.CONCEPTS, line(git(clone, "rev-parse", "HEAD")))
+    write(results / transfers.CONCEPTS, line(committed(path, "int first;\n")))
     path.write_text("int second;\n")
     commits.changed_since.cache_clear()
     steps = transfers.kept(results, transfers.CONCEPTS)[0]["nvidia-h200"].steps
@@ -173,8 +168,7 @@ def test_a_kernel_is_stale_once_its_file_has_changed(clone):
     assert [note.text for note in table.notes] == ["† The kernel has changed since it was measured."]
 
 
-def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone):
-    results = clone / "benchmarks" / "results"
+def test_a_line_that_was_changed_anywhere_costs_at_most_itself(clone, results):
     require_that_changes_cost_one_line(
         results / transfers.CONCEPTS,
         line(git(clone, "rev-parse", "HEAD")),

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 import typer
-from conftest import altered, git, ran
+from conftest import altered, committed, git, ran
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -370,11 +370,6 @@ def line(commit, machine_name="made-up"):
 
 
 @pytest.fixture
-def results(clone):
-    return clone / "benchmarks" / "results"
-
-
-@pytest.fixture
 def kept(clone, results):
     write(results / transfers.LAUNCHES, line(git(clone, "rev-parse", "HEAD")))
     found, complaints = transfers.kept(results, transfers.LAUNCHES)
@@ -404,11 +399,7 @@ def test_a_line_is_read_as_it_was_written(clone, results, kept):
 )
 def test_a_launch_is_stale_once_its_script_or_its_kernel_has_changed(file, stale, clone, results):
     path = clone / "docs" / "launches" / file
-    path.parent.mkdir(parents=True)
-    path.write_text("first = 1\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "--quiet", "--message=A script")
-    write(results / transfers.LAUNCHES, line(git(clone, "rev-parse", "HEAD")))
+    write(results / transfers.LAUNCHES, line(committed(path, "first = 1\n")))
     path.write_text("second = 2\n")
     commits.changed_since.cache_clear()
     steps = transfers.kept(results, transfers.LAUNCHES)[0]["made-up"].steps.values()

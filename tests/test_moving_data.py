@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cloning import gpu_machine
-from conftest import git, ran
+from conftest import committed, git, ran
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -216,11 +216,6 @@ def made_up(commit, machine_name="made-up", date="2026-11-23"):
 
 
 @pytest.fixture
-def results(clone):
-    return clone / "benchmarks" / "results"
-
-
-@pytest.fixture
 def line(clone):
     """Makes a line of a commit that there is."""
     return functools.partial(made_up, git(clone, "rev-parse", "HEAD"))
@@ -248,12 +243,7 @@ def test_a_line_in_a_machine_s_own_folder_counts(results, line):
 
 def test_a_step_is_stale_once_its_script_has_changed(clone, results, line):
     script = clone / "docs" / "transfers" / "both_ways.py"
-    script.parent.mkdir(parents=True)
-    script.write_text("PIECE = 1\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "--quiet", "--message=A script")
-    commit = git(clone, "rev-parse", "HEAD")
-    write(results / transfers.FILE, made_up(commit))
+    write(results / transfers.FILE, made_up(committed(script, "PIECE = 1\n")))
     for text, stale in (("PIECE = 1  # of what?\n", set()), ("PIECE = 2\n", {"both_ways"})):
         script.write_text(text)
         commits.changed_since.cache_clear()

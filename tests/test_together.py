@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import typer
-from conftest import altered, git
+from conftest import altered, committed, git
 from lines import loaded, page_of, require_that_changes_cost_one_line, write
 
 from gpu_cookbook import catalogue, machine
@@ -331,11 +331,6 @@ def line(commit, machine_name="made-up", handovers=MADE_UP, pool=(("cupy", ""), 
     return about | store.record(handovers, {"jax": "not installed"}, dict(pool))
 
 
-@pytest.fixture
-def results(clone):
-    return clone / "benchmarks" / "results"
-
-
 def test_a_line_is_read_as_it_was_written(clone, results):
     write(results / store.FILE, line(git(clone, "rev-parse", "HEAD")))
     (kept,), complaints = store.every(results)
@@ -413,11 +408,7 @@ def test_what_is_refused_or_wrong_is_listed_with_its_message():
 
 def test_a_pair_is_stale_once_one_of_its_scripts_has_changed(clone, results):
     path = clone / "docs" / "together" / "with_torch.py"
-    path.parent.mkdir(parents=True)
-    path.write_text("first = 1\n")
-    git(clone, "add", ".")
-    git(clone, "commit", "--quiet", "--message=A script")
-    write(results / store.FILE, line(git(clone, "rev-parse", "HEAD")))
+    write(results / store.FILE, line(committed(path, "first = 1\n")))
     path.write_text("second = 2\n")
     commits.changed_since.cache_clear()
     every, *_ = shown.stored(store.merged(store.every(results)[0]))
