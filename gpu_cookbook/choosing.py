@@ -293,7 +293,7 @@ class Knowledge:
         grows with the bytes. None of all else, and if one of these is not known."""
         bytes_moved, last = catalogue.workload_module(question.workload).bytes_moved, mine[-1]
         beyond = question.work() > question.work(last.size) > bytes_moved(last.size)
-        if not beyond or metric == Metric.RESIDENT or not repeats.on_gpu(last) or not _known(Metric.RESIDENT, *mine):
+        if not beyond or metric == Metric.RESIDENT or not last.on_gpu or not _known(Metric.RESIDENT, *mine):
             return None
         work = self._on_line(mine, Metric.RESIDENT, question)
         ways = [(float(bytes_moved(each.size)), each.order(metric) - each.order(Metric.RESIDENT)) for each in mine[-2:]]
@@ -364,7 +364,7 @@ class Knowledge:
 
 
 def _kind(result: Result) -> tuple[str, bool]:
-    return result.framework, repeats.on_gpu(result)
+    return result.framework, result.on_gpu
 
 
 def _known(metric: Metric, *results: Result) -> bool:
