@@ -127,6 +127,9 @@ REASONS = {
     "reused": "1000×1000 in chunks of 1000, 64 seeds: (mean - 11) √n has a variance of",
     "antithetic": "1000×1000 in chunks of 1000, 64 seeds: (mean - 11) √n has a variance of 0, not 1",
     "seeds_of_16_bits": "of the seeds 1, 2, 4, … 2**31, at least 3 pairs have equal samples",
+    "out_in_steps": "out= is one of the inputs: 1 of 1 elements are wrong",
+    "any_four_bytes": " and the other byte order: ",
+    "keys_as_floats": "neighbouring keys beyond 2**53, where float64 has gaps: the result holds ",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")

@@ -229,6 +229,63 @@ def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[st
     yield "read-only: ", fixed
 
 
+def unaligned(x: np.ndarray) -> np.ndarray:
+    memory = np.zeros(x.nbytes + 1, np.uint8)[1:]
+    copy = memory.view(x.dtype).reshape(x.shape)
+    np.copyto(copy, x)
+    return copy
+
+
+def _in_records(x: np.ndarray) -> np.ndarray:
+    """Its strides are no multiples of the size of an element."""
+    records = np.zeros(x.shape, [("value", x.dtype), ("flag", np.int8)])
+    records["value"] = x
+    return records["value"]
+
+
+def _read_only(x: np.ndarray) -> np.ndarray:
+    copy = np.array(x)
+    copy.flags.writeable = False
+    return copy
+
+
+def _of_another_dtype(x: np.ndarray) -> np.ndarray:
+    """Twice as many bits of float32, half as many of all others. The whole numbers of plain inputs fit."""
+    return x.astype({"f4": np.float64, "f8": np.float32, "i8": np.int32}[x.dtype.str[1:]])
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Fortran order": np.asfortranarray,
+    "read-only": _read_only,
+    "negative strides": lambda x: np.flip(np.flip(x).copy()),
+    "another dtype": _of_another_dtype,
+    "every other element": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "the other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "not aligned": unaligned,
+    # A sum of one number again and again is rounded in one direction again and again.
+    "one row again and again": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim > 1 else x,
+    "a field of records": _in_records,
+}
+
+
+def fault_of_layouts(workload: ModuleType, way: Callable, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong, in one line, with a way from host arrays to a host result if these have another layout or dtype,
+    or None. Several inputs have different ones, each of them every one."""
+    for first in range(len(LAYOUTS)):
+        names = [list(LAYOUTS)[(first + i) % len(LAYOUTS)] for i in range(len(inputs))]
+        given = [LAYOUTS[name](x) for name, x in zip(names, inputs, strict=True)]
+        expected = Expected(workload, [np.array(x, y.dtype, order="C") for x, y in zip(given, inputs, strict=True)])
+        try:
+            fault = expected.disagreement(way(*given))
+        except Exception as error:  # a recipe may raise anything
+            fault = reason(error)
+        if not fault and not all(np.array_equal(x, y) for x, y in zip(given, expected.inputs, strict=True)):
+            fault = "the caller's own array was changed"
+        if fault:
+            return f"{' and '.join(names)}: {fault}"
+    return None
+
+
 def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Sequence[Any]]]:
     """(description, inputs) at this size: plain values in every layout, and special ones, the first of them in every
     layout as well. Large arrays are there for the rounding of sums: plain values in one layout."""
@@ -289,6 +346,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
             fault = fault_of_call(inputs, Expected(workload, inputs), out=out)
         if fault:
             return f"out=: {fault}"
+        if fault := _fault_of_input_as_out(module, workload, inputs):
+            return f"out= is one of the inputs: {fault}"
     if hasattr(module, "prepared"):
         fault = check_prepared(module, workload, inputs, device)
         if fault:
@@ -302,7 +361,35 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     if not any(isinstance(x, np.ndarray) for x in inputs):
         fault = _seeds(module, workload, size)
         return fault or (check_engine(module, workload, size) if hasattr(module, "engine") else None)
+    if size == workload.EDGE_SIZES[-1]:
+
+        def by_steps(*arrays: np.ndarray) -> Any:
+            return download(function(*upload(*arrays)))
+
+        for call in dict.fromkeys((by_steps, getattr(module, "round_trip", by_steps))):
+            if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
+                return f"with transfer, {fault}"
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
+
+
+def _fault_of_input_as_out(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong if out is an input of the result's shape, each in turn, in one line, or None. A ValueError is
+    accepted as well."""
+    upload, function, wait, download = steps(module, workload)
+    expected = Expected(workload, inputs)
+    for place in [i for i, x in enumerate(inputs) if x.shape == expected.answer.shape]:
+        given = upload(*(x.copy() for x in inputs))
+        try:
+            result = function(*given, out=given[place])
+        except ValueError:
+            continue
+        wait(result)
+        if fault := expected.fault_of(result, download) or expected.fault_of(given[place], download):
+            return fault
+        others = [i for i in range(len(inputs)) if i != place]
+        if fault := _mismatch([given[i] for i in others], [inputs[i] for i in others]):
+            return f"of the other input: {fault}"
+    return None
 
 
 def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | None:

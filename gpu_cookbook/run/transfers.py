@@ -3,7 +3,7 @@ exist, and in pieces."""
 
 import gc
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple
@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.check import SENTINEL, Expected, equal, reason, round_trip, takes_out
+from gpu_cookbook.run.check import (
+    SENTINEL,
+    Expected,
+    equal,
+    fault_of_layouts,
+    reason,
+    round_trip,
+    takes_out,
+    unaligned,
+)
 from gpu_cookbook.run.device import Cuda, Device
 
 PAGE_LOCKED = 1  # CU_MEMORYTYPE_HOST
@@ -251,44 +260,7 @@ def _late(
     return device.late(lambda: way(*given, **options), lambda _: None, lambda result: not expected.disagreement(result))
 
 
-# ---- Inputs in every layout, and of other dtypes.
-
-
-def _unaligned(x: np.ndarray) -> np.ndarray:
-    memory = np.zeros(x.nbytes + 1, np.uint8)[1:]
-    copy = memory.view(x.dtype).reshape(x.shape)
-    np.copyto(copy, x)
-    return copy
-
-
-def _in_records(x: np.ndarray) -> np.ndarray:
-    """Its strides are no multiples of the size of an element."""
-    records = np.zeros(x.shape, [("value", x.dtype), ("flag", np.int8)])
-    records["value"] = x
-    return records["value"]
-
-
-def _read_only(x: np.ndarray) -> np.ndarray:
-    copy = np.array(x)
-    copy.flags.writeable = False
-    return copy
-
-
-def _other_float(x: np.ndarray) -> np.ndarray:
-    return x.astype(np.float64 if x.dtype == np.float32 else np.float32)
-
-
-LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "Fortran order": np.asfortranarray,
-    "read-only": _read_only,
-    "negative strides": lambda x: np.flip(np.flip(x).copy()),
-    "another float": _other_float,
-    "every other element": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-    "the other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
-    "not aligned": _unaligned,
-    "one row again and again": lambda x: np.broadcast_to(x[:1], x.shape),
-    "a field of records": _in_records,
-}
+# ---- Inputs in every layout, and of other dtypes; and from two threads.
 
 
 def _two_dimensional(x: np.ndarray) -> np.ndarray:
@@ -296,21 +268,9 @@ def _two_dimensional(x: np.ndarray) -> np.ndarray:
 
 
 def _fault_of_layouts(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Several inputs have different layouts, each of them every one."""
-    way, plain = round_trip(module, workload), [_two_dimensional(x) for x in workload.inputs(size, 62)]
-    for first in range(len(LAYOUTS)):
-        names = [list(LAYOUTS)[(first + i) % len(LAYOUTS)] for i in range(len(plain))]
-        given = [LAYOUTS[name](x) for name, x in zip(names, plain, strict=True)]
-        expected = Expected(workload, [np.array(x, plain[0].dtype, order="C") for x in given])
-        try:
-            fault = expected.disagreement(way(*given))
-        except Exception as error:  # a recipe may raise anything
-            fault = reason(error)
-        if not fault and not all(np.array_equal(x, y) for x, y in zip(given, expected.inputs, strict=True)):
-            fault = "the caller's own array was changed"
-        if fault:
-            return f"with transfer, {' and '.join(names)}: {fault}"
-    return None
+    plain = [_two_dimensional(x) for x in workload.inputs(size, 62)]
+    fault = fault_of_layouts(workload, round_trip(module, workload), plain)
+    return fault and f"with transfer, {fault}"
 
 
 def _fault_of_threads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
@@ -365,11 +325,11 @@ def _fault_of_refusals(module: ModuleType, workload: ModuleType, size: Size) -> 
         if not (out == SENTINEL).all():
             return f"round_trip(out=) of {what}: it was refused, and written to"
     larger = np.full((*shape[:-1], 2 * shape[-1]), SENTINEL, dtype)
-    unaligned, wide = _unaligned(np.full(shape, SENTINEL, dtype)), _two_dimensional(np.full(shape, SENTINEL, dtype))
+    not_aligned, wide = unaligned(np.full(shape, SENTINEL, dtype)), _two_dimensional(np.full(shape, SENTINEL, dtype))
     for what, out, around in (
         ("every other element of an array", larger[..., ::2], larger[..., 1::2]),
         ("an array with negative strides", np.full(shape, SENTINEL, dtype)[::-1], larger[:0]),
-        ("an array that is not aligned", unaligned, larger[:0]),
+        ("an array that is not aligned", not_aligned, larger[:0]),
         ("an array in Fortran order", np.asfortranarray(wide), larger[:0]),
     ):
         # The result has the shape of the inputs, or of as many of their elements as a matrix has.

@@ -110,6 +110,7 @@ def special_inputs(size, seed=0):
     keys, values = inputs(size, seed)
     yield "keys beyond 2**32: ", (keys * (2**33 + 1), values)
     yield "keys that differ in their upper bits only: ", (keys * 2**40, values)
+    yield "neighbouring keys beyond 2**53, where float64 has gaps: ", (keys + 2**60, values)
     ends = keys.copy()
     ends[0], ends[-1] = 2**63 - 1, -(2**63)
     yield "both ends of int64: ", (ends, values)
