@@ -5,6 +5,8 @@ Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 Follows: https://documen.tician.de/pyopencl/
 Follows: https://documen.tician.de/pyopencl/runtime_memory.html#mapping-memory-into-host-address-space
+
+Calls from several threads must take turns: a kernel of OpenCL has one set of arguments for all of them.
 """
 
 from pathlib import Path

@@ -4,6 +4,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 Follows: https://documen.tician.de/pyopencl/algorithm.html#module-pyopencl.elementwise
+
+Calls from several threads must take turns: a kernel of OpenCL has one set of arguments for all of them.
 """
 
 import numpy as np

@@ -6,7 +6,8 @@ covariance matrix AᵀA / (n - 1), where A is X less the means of its columns; a
 component, the eigenvector of length 1. Of the two of those, it is the one whose largest coefficient by magnitude is
 positive, as in scikit-learn.
 
-float64, for the same reason as in regression. All values are finite: scikit-learn refuses others.
+float64, for the same reason as in regression. All values are finite, since scikit-learn refuses others, and so are the
+sums of their squares.
 """
 
 import numpy as np

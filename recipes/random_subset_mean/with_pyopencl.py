@@ -4,6 +4,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 Follows: https://documen.tician.de/pyopencl/array.html
+
+Calls from several threads must take turns: they would share the generator and its counter.
 """
 
 from pathlib import Path

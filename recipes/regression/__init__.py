@@ -6,7 +6,8 @@ not penalised. With one row, all coefficients are 0. Without a row or a column t
 
 float64, which is also NumPy's default, because an error in float32 says little: a sum of n products may be off by
 n × 2**-24 of it, 6 % at a million rows, and so nobody could say of a wrong result that it is wrong. All values are
-finite: scikit-learn refuses others.
+finite, since scikit-learn refuses others, and so are the sums of their squares: of larger values, some recipes say that
+the coefficients are 0.
 """
 
 import numpy as np

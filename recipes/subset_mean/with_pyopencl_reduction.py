@@ -5,6 +5,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]" mako
 Follows: https://documen.tician.de/pyopencl/algorithm.html#sums-and-counts-reduce
+
+Calls from several threads must take turns: a kernel of OpenCL has one set of arguments for all of them.
 """
 
 import mako  # noqa: F401 - with which ReductionKernel writes its kernels; installing PyOpenCL does not install it

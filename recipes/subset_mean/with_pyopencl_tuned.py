@@ -4,6 +4,8 @@ Framework: PyOpenCL
 Runs on: OpenCL device
 Install: pip install "pyopencl[pocl]"
 
+Calls from several threads must take turns: a kernel of OpenCL has one set of arguments for all of them.
+
 A work-item has eight loads on their way before it needs the first. In small arrays, starting kernels is what takes
 time: here two are started, not three, since the sums need not be set to zero first, and the kernels know their
 arguments' types beforehand. On an NVIDIA H200: 34 µs for 4,000² instead of 105 (with_pyopencl.py). The file is over 60
