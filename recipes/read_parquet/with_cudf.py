@@ -7,6 +7,8 @@ Shapes: fewer than 2**31 rows
 Environment: rapids
 Follows: https://docs.rapids.ai/api/cudf/stable/user_guide/io/
 Follows: https://docs.rapids.ai/api/cudf/stable/user_guide/api_docs/api/cudf.read_parquet/
+
+download() makes float64 of both columns, which is exact for keys below 2**53.
 """
 
 from io import BytesIO

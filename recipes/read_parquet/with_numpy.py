@@ -5,6 +5,8 @@ Runs on: CPU
 Install: pip install numpy pyarrow
 Environment: main, rapids
 Follows: https://arrow.apache.org/docs/python/parquet.html
+
+download() makes float64 of both columns, which is exact for keys below 2**53.
 """
 
 from io import BytesIO

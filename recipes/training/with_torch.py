@@ -8,6 +8,8 @@ Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 
 A step launches dozens of kernels, one after the other, and waits for none of them: with small batches, launching may
 take longer than computing. loss.item() in the loop, as tutorials print it, would also wait for the GPU at each step.
+
+TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
 """
 
 import numpy as np

@@ -11,6 +11,8 @@ Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 The first call with each size of batch compiles for seconds: Inductor cannot yet make one program for all sizes of these
 (PyTorch 2.13). After eight, PyTorch would go on without compiling, unless recompile_limit is raised. Convolutions and
 products remain calls of cuDNN and cuBLAS.
+
+TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
 """
 
 import math

@@ -10,6 +10,8 @@ Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 A replay is one launch, where the step has dozens. What a graph reads and writes stays at its place, so each batch is
 copied to where the recorded one was, and Adadelta counts its steps on the GPU (capturable=True). What is allocated and
 chosen at first must not be recorded: the first two steps are therefore made without a graph, in another stream.
+
+TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
 """
 
 import numpy as np

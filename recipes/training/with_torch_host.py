@@ -10,6 +10,8 @@ Math: float32, TF32 off (for convolutions, PyTorch's default is on)
 This is for images that do not fit into the GPU's memory. upload() puts them in page-locked memory: from there a copy by
 non_blocking=True is queued as a kernel is, and the CPU goes on to launch the step. From ordinary memory it would wait.
 Since the copies may go on when training() returns, the images and targets must stay as they are until wait() does.
+
+TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
 """
 
 import numpy as np
