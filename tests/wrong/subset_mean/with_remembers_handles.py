@@ -38,7 +38,7 @@ def hold(number, x):
 
 
 def upload(x):
-    handle = Handle(np.shape(x), np.asarray(x).dtype, f"array {next(numbers)}")
+    handle = Handle(np.shape(x), np.dtype(np.float64), f"array {next(numbers)}")
     pool.apply(hold, (handle.number, np.array(x, np.float64, order="C")))
     return (handle,)
 
