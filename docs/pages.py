@@ -45,7 +45,7 @@ from gpu_cookbook.render.html_page import Site
 from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.results import Metric, Result, grouped, keyed
 from gpu_cookbook.scaling import Row
-from gpu_cookbook.units import digits, seconds
+from gpu_cookbook.units import counted, digits, seconds
 from gpu_cookbook.words import markdown
 
 HERE = Path(__file__).parent
@@ -566,7 +566,7 @@ def history_list() -> str:
         steps = Counter(step.verdict for step in history.every(mine) if step.counts)
         found = " and ".join(f"{steps[verdict]} {verdict}" for verdict in ("faster", "slower") if steps[verdict])
         commits = len(history.commits_of(mine))
-        words = f"{commits} commit{'s' * (commits > 1)}; {f'steps: {found}' if found else 'no step'}"
+        words = f"{counted(commits, 'commit')}; {f'steps: {found}' if found else 'no step'}"
         lines.append(f"- [{markdown(machine)}](history/{machine}.md): {words}")
     if not lines:
         return "Nothing is stored yet.\n"

@@ -44,6 +44,7 @@ from gpu_cookbook.terminal import (
     write_tables,
     written,
 )
+from gpu_cookbook.units import counted
 from gpu_cookbook.words import plain
 
 
@@ -847,7 +848,7 @@ def scale(
         text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
     deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
-    print(f"{len(rows)} rows, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
+    print(f"{counted(len(rows), 'row')}, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
     if plot:
         try:
             scaling_charts.plot_scaling(rows, plot, machine.processor())
@@ -933,7 +934,7 @@ def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
     counts = Counter(each.status for each in outcome.results)
     totals = ", ".join(f"{counts[status]} {status}" for status in Status)
     early = "; stopped early" * outcome.interrupted
-    print(f"{len(outcome.results)} results: {totals}{early}", file=sys.stderr)
+    print(f"{counted(len(outcome.results), 'result')}: {totals}{early}", file=sys.stderr)
     if outcome.interrupted:
         raise typer.Exit(130)
     if outcome.spent:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status, Timing, grouped, named
+from gpu_cookbook.units import counted
 from gpu_cookbook.words import make_plain
 
 WORKLOAD = "random_subset_mean"
@@ -169,7 +170,7 @@ class Row:
 
 def amount(workers: int, kind: str) -> str:
     """'1 core', '4 GPUs', or '' if nothing ran."""
-    return f"{workers} {kind}{'s' * (workers != 1)}" if workers else ""
+    return counted(workers, kind) if workers else ""
 
 
 # ---- What is derived from several rows.

@@ -34,6 +34,11 @@ def short(size: float) -> str:
     return f"{size:,.0f}" if size < 1e6 else prefixed(size)
 
 
+def counted(number: int, what: str) -> str:
+    """1 result, 1,024 results."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def rate(value: float) -> str:
     """Bytes per second: 3,350 GB/s, 0.512 GB/s."""
     return f"{digits(value / 1e9)} GB/s"

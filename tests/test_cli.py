@@ -433,5 +433,5 @@ def test_ctrl_c_keeps_and_shows_what_was_measured(end, endless):
     out, err = run.communicate(timeout=HANG)
     assert run.returncode == 130
     assert [row["technique"] for row in json.loads(out)] == ["numpy"]
-    assert err.endswith("1 results: 1 ok, 0 failed, 0 refused, 0 skipped; stopped early\n")
+    assert err.endswith("1 result: 1 ok, 0 failed, 0 refused, 0 skipped; stopped early\n")
     assert not psutil.pid_exists(worker)

@@ -19,7 +19,7 @@ from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.svg import INK, NAME, Style
 from gpu_cookbook.render.tables import COPYING, RUN, Entry, Table, metric_entry
 from gpu_cookbook.results import TIMED, Metric, Result, grouped, metric_record, named, stored_record
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import counted, digits
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
     from matplotlib.axes import Axes
@@ -246,7 +246,7 @@ def steps_table(
         records.append(record | stored_record(after) | {"ratio_x": step.ratio, "verdict": step.verdict})
     counts = Counter(step.verdict for step in found)
     others = (
-        f"Of {_several(len(found), 'comparison')}, {counts['same']} say same, and {counts['cannot tell']} cannot tell."
+        f"Of {counted(len(found), 'comparison')}, {counts['same']} say same, and {counts['cannot tell']} cannot tell."
     )
     says = [*[Entry(NOTHING)] * (not steps), Entry(others, "note")] if found else [Entry(ONCE)]
     notes = [*says, *stale_note(each for step in steps for each in (step.before, step.after))]
@@ -330,7 +330,7 @@ def _span(line: Line, metric: Metric) -> float:
 
 def _told(drawn: Sequence[Line], metric: Metric, steps: Sequence[Step], commits: int) -> str:
     """A sentence without its full stop."""
-    text = f"{_several(len(drawn), 'line')} over {commits} commits. "
+    text = f"{counted(len(drawn), 'line')} over {commits} commits. "
     if metric not in TIMED:
         most = max(drawn, key=lambda line: _span(line, metric))
         text += "These are single measurements, so none of their changes counts as a step. "
@@ -339,12 +339,8 @@ def _told(drawn: Sequence[Line], metric: Metric, steps: Sequence[Step], commits:
     if not steps:
         return text + NOTHING.rstrip(".")
     largest = sorted(steps, key=lambda step: -abs(math.log(step.ratio)))[:3]
-    text += f"{_several(len(steps), 'step')}{', the largest' * (len(steps) > len(largest))}: "
+    text += f"{counted(len(steps), 'step')}{', the largest' * (len(steps) > len(largest))}: "
     return text + "; ".join(map(str, largest))
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _draw_lines(

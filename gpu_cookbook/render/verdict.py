@@ -10,6 +10,7 @@ from rich.text import Text
 
 from gpu_cookbook.results import grouped
 from gpu_cookbook.store.verifying import Finding, Verdict
+from gpu_cookbook.units import counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Shown:
         notes = len(verdict.findings) - verdict.errors
         end = "it cannot be accepted as it is" if verdict.errors else "it can be accepted"
         yield Text(
-            f"{_amount(verdict.errors, 'error')}, {_amount(notes, 'note')}: {end}.",
+            f"{counted(verdict.errors, 'error')}, {counted(notes, 'note')}: {end}.",
             style="bold red" if verdict.errors else "green",
         )
 
@@ -44,7 +45,3 @@ def _line(finding: Finding) -> Table:
     kind = Text("error", "bold red") if finding.grave else Text("note", "yellow")
     grid.add_row(kind, Text.assemble((finding.place, "bold"), f": {finding.what}"))
     return grid
-
-
-def _amount(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
