@@ -32,8 +32,9 @@ def git(folder, *arguments, **variables):
 def drawing_only(words):
     """Code for a process that makes the site: it draws the charts that have these words in their title. To draw all
     others, too, would take most of the time, and they have nothing of what the test has changed. Nor have short
-    forms, which tests/test_site.py sees."""
+    forms and the test of the advice, which tests/test_site.py sees."""
     return f"""
+import choosing
 from gpu_cookbook import short
 from gpu_cookbook.render import svg
 
@@ -42,6 +43,7 @@ def drawn(draw, height, title, text, render=svg.render):
 
 svg.render = drawn
 short.short = lambda recipe: "# Its short form"
+choosing.tables = lambda results: []
 """
 
 
