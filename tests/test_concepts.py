@@ -192,7 +192,7 @@ def test_the_page_shows_what_is_stored(measured, tmp_path):
     for before, number, after in (
         ("The slow one takes", "0.500 ×", "as long"),
         ("which is", "50,000 GB/s", "."),
-        ("A load from it takes", "100 ns", "."),
+        ("A load from L1 takes", "100 ns", ", and"),
         ("With one block it takes", "0.625 ×", "as long"),
     ):
         assert re.search(

@@ -111,6 +111,8 @@ class Shell:
         if port := re.search(r"--port (\d+)", self.local(command)):
             until(lambda: self.answers(int(port[1])) or self.servers[-1].poll() is not None)
             assert self.servers[-1].poll() is None, f"{command}\n{self.logs()}"
+        if command.startswith("dask worker"):  # or those that came first do all the work
+            until(lambda: "Registered to:" in Path(log.name).read_text() or self.servers[-1].poll() is not None)
 
     @staticmethod
     def answers(port):
