@@ -39,10 +39,15 @@ def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable,
     )
 
 
-def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
-    """Host arrays in, host result out: the recipe's own round_trip if it has one, otherwise its steps."""
+def by_steps(module: ModuleType, workload: ModuleType) -> Callable:
+    """Host arrays in, host result out, step by step."""
     upload, function, _, download = steps(module, workload)
-    return getattr(module, "round_trip", lambda *inputs, **out: download(function(*upload(*inputs)), **out))
+    return lambda *inputs, **out: download(function(*upload(*inputs)), **out)
+
+
+def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
+    """The same by the recipe's own round_trip, if it has one."""
+    return getattr(module, "round_trip", None) or by_steps(module, workload)
 
 
 def for_out(upload: Callable, values: np.ndarray) -> Any:
@@ -362,11 +367,7 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         fault = _seeds(module, workload, size)
         return fault or (check_engine(module, workload, size) if hasattr(module, "engine") else None)
     if size == workload.EDGE_SIZES[-1]:
-
-        def by_steps(*arrays: np.ndarray) -> Any:
-            return download(function(*upload(*arrays)))
-
-        for call in dict.fromkeys((by_steps, getattr(module, "round_trip", by_steps))):
+        for call in (by_steps(module, workload), *[round_trip(module, workload)] * hasattr(module, "round_trip")):
             if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
                 return f"with transfer, {fault}"
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
