@@ -89,7 +89,7 @@ def require_that_changes_cost_one_line(path, line, read, tables, few=100):
         refused += len(complaints)
         for each in found:
             assert "<script" not in "".join(map(html_page.html_of, tables(each)))
-    assert refused > 0.3 * few
+    assert refused > few / 3
 
 
 # ---- The page that shows them.

@@ -217,6 +217,4 @@ def test_something_else_at_an_address_is_said(option, framework):
             _, err = run.end(code=1)
             assert run.family() == []
     assert err.startswith(f"What runs at {at} does not work as {framework}: ")
-    # After 5 s, Ray's client begins to give up, and ends its process.
-    assert f" {scale.JOIN_LIMIT} s" in err or "Failed to connect to GCS" in err
-    assert err.count("\n") == 1
+    assert f" {scale.JOIN_LIMIT} s" in err and err.count("\n") == 1

@@ -34,7 +34,8 @@ from gpu_cookbook.units import memory
 KINDS = {"CPU": "core", "every NVIDIA GPU": "GPU"}  # the kind of worker, for recipes that scale
 CONTEXT = 2e9  # bytes of GPU memory for the CUDA context, cuRAND's states and NCCL's buffers (0.5 to 1.6 GB were seen)
 ANSWER_LIMIT = 3  # seconds within which a running engine must accept a connection
-JOIN_LIMIT = 10  # seconds within which it must report its workers: on busy cores, Ray needs more than 5
+# Seconds within which it must report its workers: on busy cores, Ray needs more than 5. After 15, its client gives up.
+JOIN_LIMIT = 10
 START = {  # how to start it on this machine only
     "Dask": "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787",
     "Ray": "docs/scale-out/ray.md has the commands",
