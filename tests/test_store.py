@@ -172,6 +172,11 @@ def test_a_run_that_goes_on_leaves_the_first_result_of_the_one_before(clone):
     assert stored()["multiply", "numpy", 40_000].first == FirstResult(0.75)
 
 
+def test_the_first_result_of_a_larger_size_is_not_stored_without_the_smallest(clone):
+    add(store.Writer(store.Store(), "m", resume=True), "numpy", 1_000_000, first=FirstResult(0.5))
+    assert [(size, each.first) for (_, _, size), each in stored().items()] == [(1_000_000, None)]
+
+
 def test_what_is_stored_while_all_is_read_is_not_shown_without_its_conditions(clone, monkeypatch):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)
