@@ -56,7 +56,8 @@ LIMIT = 240  # seconds that one tool may take with one case
 
 
 def drawn(results: Sequence[Result], count: int, seed: int) -> list[Result]:
-    """So many results with a device time that nothing speaks against, of recipes that run here as they are now."""
+    """So many results with a device time that nothing speaks against, of recipes that run here as they are now. None of
+    an OpenCL queue, of which CUDA's events, cuda-bench and ncu see nothing."""
     recipes = {(each.workload, each.technique): each for each in catalogue.recipes()}
     fit = [
         result
@@ -66,6 +67,7 @@ def drawn(results: Sequence[Result], count: int, seed: int) -> list[Result]:
         and Metric.DEVICE not in result.doubts
         and not result.stale
         and result.environment == machine.environment()
+        and recipes[result.workload, result.technique].runs_on != "OpenCL device"
         and not machine.obstacle(recipes[result.workload, result.technique])
     ]
     return random.Random(seed).sample(fit, min(count, len(fit)))

@@ -102,3 +102,18 @@ def test_the_installed_wheel_lists_and_checks(wheel, tmp_path):
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "__kernel void multiply" in done.stdout
+
+
+def test_the_installed_wheel_may_store_in_the_clone_that_it_was_built_from(wheel, tmp_path):
+    require_clone()
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, wheel]
+    subprocess.run(pip, check=True, timeout=600)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from gpu_cookbook.store import asv_files as store\n"
+        f"assert store.__file__.startswith({str(tmp_path)!r})\n"
+        "stored = store.Writer.__new__(store.Writer)\n"
+        "stored.store = store.Store()\n"
+        "stored._refuse_another_installation()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
