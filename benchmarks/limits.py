@@ -15,7 +15,7 @@ import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.render.format import STALE, UNKNOWN
-from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
+from gpu_cookbook.results import Key, Metric, Result, of_one_environment, of_one_state
 from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
@@ -45,6 +45,19 @@ FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")  # whose launch of
 TECHNIQUES = (*(f"{name}_tuned" for name in (*FRAMEWORKS, "cuda_core", "warp")), "triton", "jax")
 EMPTY = 'extern "C" __global__ void empty() {}'
 LARGE, SMALL = 2**28, 40_000  # elements of multiply and increment
+SIZES = {
+    "multiply": (SMALL, LARGE),
+    "increment": (SMALL, LARGE),
+    "matmul": (200, 1_000, 4_096),
+    "subset_mean": (40_000,),
+    "norm": (LARGE,),
+    "random_subset_mean": (100_000,),
+}
+# What they are held against, where that is a recipe.
+AGAINST = {
+    **dict.fromkeys(("multiply", "increment", "matmul"), ("torch",)),
+    "random_subset_mean": ("dask", "numba_cpu_tuned"),
+}
 IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
 
 LADDERS = (  # (workload, size, metric, techniques)
@@ -198,33 +211,50 @@ def alone(function):
 
 
 class Results:
-    """The results of gpu-cookbook compare, measured on demand. ``known``: those that are already stored."""
+    """The results of gpu-cookbook compare: of each workload, all at once, as soon as the first is asked for. ``known``:
+    those that are already stored."""
 
-    def __init__(self, known):
+    def __init__(self, known: Mapping[Key, Result]) -> None:
         self.known = dict(known)
+        self.measured: set[str] = set()  # workloads
 
     def get(self, workload: str, technique: str, size: int, metric: str) -> float | None:
         """The metric in seconds; None if there is no such recipe or metric, or if it failed, as standard error says."""
+        if workload not in self.measured:
+            self._measure(workload)
+        result = self._of(workload, technique, size)
+        return result.value(Metric(metric)) if result else None
+
+    def _of(self, workload: str, technique: str, size: int) -> Result | None:
         recipe = catalogue.find(workload, technique)
-        if recipe is None:
-            return None
-        key = workload, technique, size
-        if key not in self.known:
-            print(f"{workload}, {technique}, {size:,}", file=sys.stderr)
-            comparison = compare.Comparison([recipe], {workload: [size]})  # which checks it first
-            outcome = comparison.measure(lambda *_: None, lambda: None, save=None)
-            if outcome.stopped or outcome.interrupted:
-                raise outcome.stopped or KeyboardInterrupt
-            (self.known[key],) = outcome.results
-            if not self.known[key].ok:
-                print(f"  {self.known[key].status}: {self.known[key].reason}", file=sys.stderr)
-        return self.known[key].value(Metric(metric))
+        return self.known.get((workload, technique, size, recipe.environment)) if recipe else None
+
+    def _measure(self, workload: str) -> None:
+        names = [*AGAINST.get(workload, ()), *(name for name in TECHNIQUES if to_reach(workload, name))]
+        recipes = [recipe for name in names if (recipe := catalogue.find(workload, name))]
+        print(f"{workload}: {', '.join(recipe.technique for recipe in recipes)}", file=sys.stderr)
+        comparison = compare.Comparison(recipes, {workload: SIZES[workload]}, self.known)  # which checks them first
+        outcome = comparison.measure(
+            lambda recipe, size: print(f"  {recipe.technique}, {size:,}", file=sys.stderr), lambda: None, save=None
+        )
+        if outcome.stopped or outcome.interrupted:
+            raise outcome.stopped or KeyboardInterrupt
+        self.measured.add(workload)
+        self.known |= {each.key: each for each in outcome.results}
+        for each in outcome.results:
+            if not each.ok:
+                print(f"  {each.technique}, {each.label}: {each.status}: {each.reason}", file=sys.stderr)
 
     def copy_bandwidth(self) -> float:
         """Bytes per second of a copy on the GPU, beside PyTorch's large multiply; 0 if it could not be measured."""
         self.get("multiply", "torch", LARGE, "device")
-        beside = self.known.get(("multiply", "torch", LARGE))
+        beside = self._of("multiply", "torch", LARGE)
         return 1e9 * (beside and beside.copy_bandwidth or 0)
+
+
+def to_reach(workload: str, technique: str) -> bool:
+    """Whether there is a target for it: one that makes all samples has none, since that is for those of the subset."""
+    return workload != "random_subset_mean" or technique.endswith("_tuned")
 
 
 def rows(known):
@@ -279,8 +309,8 @@ def rows(known):
                 if took := results.get(workload, technique, size, "resident"):
                     yield f"{workload} {what}", technique, seconds(took), limit, read / took, 0.9, "share"
     for technique in TECHNIQUES:
-        if not technique.endswith("_tuned"):
-            continue  # it makes all samples, and the goal is for those of the subset
+        if not to_reach("random_subset_mean", technique):
+            continue
         if took := results.get("random_subset_mean", technique, 100_000, "resident"):
             goal = 0.020 if technique == "pyopencl_tuned" else 0.013
             what = "random_subset_mean 100,000²"
@@ -414,7 +444,8 @@ def main(
     known, found = {}, []
     if save:
         try:
-            known = store.Writer(store.Store(), save, resume=True).done()
+            writer = store.Writer(store.Store(), save, resume=True)
+            known = {key: each for key, each in writer.done().items() if each.stored.commit == writer.commit}
         except StoreError as error:
             print(error, file=sys.stderr)
             raise typer.Exit(2) from None

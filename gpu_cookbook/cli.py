@@ -312,7 +312,11 @@ def compare(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --save: measure only what is not stored yet for this commit.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="With --save: measure only what is not stored yet, at any commit, of this code and these versions.",
+        ),
     ] = False,
     everything: Annotated[
         bool,

@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lines import loaded
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.results import TIMED
+from gpu_cookbook.results import TIMED, Metric, Result, Status, Timing
+from gpu_cookbook.run import compare
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
 limits = loaded(SCRIPT)
@@ -36,6 +38,26 @@ def test_a_ladder_goes_up_in_recipes_that_there_are():
         assert [len(catalogue.choose([workload], [technique])) for technique in techniques] == [1] * len(techniques)
         assert size in catalogue.workload_module(workload).SIZES
         assert metric in TIMED
+
+
+def test_all_results_of_a_workload_are_measured_at_once_but_those_that_are_known(monkeypatch):
+    asked = []
+
+    def measure(self, *_, save):
+        asked.extend((recipe.technique, size) for recipe, sizes in self.left for size in sizes)
+        return compare.Outcome([result(recipe, size) for recipe, sizes in self.left for size in sizes])
+
+    def result(recipe, size):
+        return replace(Result.of(recipe, size, Status.OK), timings={Metric.RESIDENT: Timing(1e-3)})
+
+    monkeypatch.setattr(compare.Comparison, "measure", measure)
+    known = result(catalogue.find("increment", "torch"), limits.LARGE)
+    results = limits.Results({known.key: known})
+    for technique in ("torch", "jax"):
+        assert results.get("increment", technique, limits.LARGE, "resident") == 1e-3
+    assert results.get("increment", "nosuch", limits.LARGE, "resident") is None
+    assert len(asked) == len(set(asked)) and ("torch", limits.LARGE) not in asked
+    assert {("torch", limits.SMALL), ("jax", limits.LARGE), ("warp_tuned", limits.SMALL)} < set(asked)
 
 
 def test_without_a_gpu_it_says_so(tmp_path):

@@ -250,6 +250,20 @@ def test_only_what_is_whole_and_of_these_versions_is_done(clone, monkeypatch):
     assert writer.done() == {}
 
 
+def test_what_was_measured_at_another_commit_is_done_until_its_code_changes(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    add(writer, "torch", 40_000)
+    add(store.Writer(store.Store(), "another"), "numpy", 1_000_000)
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m", resume=True), "torch", 40_000, "skipped", "no GPU is visible")
+    done = store.Writer(store.Store(), "m", resume=True).done()
+    assert {key[1:3] for key in done} == {("numpy", 40_000), ("torch", 40_000)}
+    rewrite(clone / "recipes/multiply/with_numpy.py", "print(1)\n")
+    commits.changed_since.cache_clear()
+    assert {key[1:3] for key in writer.done()} == {("torch", 40_000)}
+
+
 def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     writer = store.Writer(store.Store(), "m")
     (clone / "benchmarks/results/m/runs.jsonl").write_text('{"commit": "12", "ver')

@@ -484,15 +484,19 @@ class Writer:
                     )
 
     def done(self) -> dict[Key, Result]:
-        """The results that are already stored for this commit, machine and environment, measured with the installed
-        versions."""
+        """The newest results of this machine and environment that need not be measured again: at whatever commit, their
+        code was the same, and so were the versions that are installed."""
         results, _ = self.store.load()
-        mine = (self.machine.machine, self.commit, self.environment)
-        return {
-            each.key: each
+        mine = [
+            each
             for each in results
-            if (each.stored.machine, each.stored.commit, each.stored.environment) == mine
-            and each.value(Metric.RESIDENT) is not None
+            if (each.stored.machine, each.stored.environment) == (self.machine.machine, self.environment)
+        ]
+        mine.sort(key=lambda each: (each.status != Status.SKIPPED, each.stored.order))
+        return {
+            key: each
+            for key, each in {each.key: each for each in mine}.items()
+            if each.value(Metric.RESIDENT) is not None
             and all(each.value(metric) is not None for metric in each.runs)  # asv run stores what --bench names
             and not each.stale
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
