@@ -23,7 +23,7 @@ from gpu_cookbook.store.commits import StoreError
 FOLDER = Path(__file__).parent
 OLDEST = "3.11"  # of the Pythons
 BESIDE = ("docs", "jax", "polars", "scikit-learn", "test", "warp")  # extras that are only installed beside another one
-MEASURED = {"cuda13": "nvidia-h200"}  # extra -> the machine whose results are to be repeated
+MEASURED = {"cuda13": "nvidia-h100"}  # extra -> the machine whose results are to be repeated
 HEADER = "# Written by 'make locks', for a machine of this kind: pip install -r locks/{extra}.txt -e .\n"
 
 
