@@ -237,7 +237,7 @@ def test_speedups_are_against_numpy_on_the_same_machine(site):
         key = machine_name, "matmul", technique, 200, "main"
         return next(each for each in among if (each.stored.machine, *each.key) == key)
 
-    for name in {each.stored.machine for each in results}:
+    for name in {each.stored.machine for each in results if each.workload == "matmul"}:
         torch = of(name, "torch", results)
         # Code that has changed since is compared with what was measured beside it.
         beside = [each for each in every if each.stored.commit == torch.stored.commit] if torch.stale else results
