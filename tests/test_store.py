@@ -264,6 +264,15 @@ def test_what_was_measured_at_another_commit_is_done_until_its_code_changes(clon
     assert {key[1:3] for key in writer.done()} == {("torch", 40_000)}
 
 
+def test_what_another_driver_ran_is_measured_again(clone, monkeypatch):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000)
+    add(writer, "torch", 40_000, device="NVIDIA H100", driver="580.1")
+    assert {key[1] for key in writer.done()} == {"numpy", "torch"}
+    monkeypatch.setattr(machine, "nvidia", lambda: machine.Nvidia("590.1", (13, 1), ()))
+    assert {key[1] for key in writer.done()} == {"numpy"}
+
+
 def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     writer = store.Writer(store.Store(), "m")
     (clone / "benchmarks/results/m/runs.jsonl").write_text('{"commit": "12", "ver')

@@ -485,8 +485,9 @@ class Writer:
 
     def done(self) -> dict[Key, Result]:
         """The newest results of this machine and environment that need not be measured again: at whatever commit, their
-        code was the same, and so were the versions that are installed."""
+        code was the same, and so were the versions that are installed, and the driver."""
         results, _ = self.store.load()
+        nvidia = machine.nvidia()
         mine = [
             each
             for each in results
@@ -502,6 +503,7 @@ class Writer:
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
             and (recipe := catalogue.find(each.workload, each.technique))
             and each.versions == machine.versions(recipe.packages)
+            and (nvidia is None or each.driver in (None, nvidia.driver))
         }
 
     def add(self, recipe: Recipe, result: Result, run: Run = runs.THIS) -> None:
