@@ -237,10 +237,10 @@ class Results:
         outcome = comparison.measure(
             lambda recipe, size: print(f"  {recipe.technique}, {size:,}", file=sys.stderr), lambda: None, save=None
         )
+        self.known |= {each.key: each for each in outcome.results}
         if outcome.stopped or outcome.interrupted:
             raise outcome.stopped or KeyboardInterrupt
         self.measured.add(workload)
-        self.known |= {each.key: each for each in outcome.results}
         for each in outcome.results:
             if not each.ok:
                 print(f"  {each.technique}, {each.label}: {each.status}: {each.reason}", file=sys.stderr)

@@ -116,7 +116,7 @@ def write():
     wide = picture.replace("<svg", '<div class="scroll wide"><svg').replace("</svg>", "</svg></div>")
     put("generated/speedups.html", wide)
     put("generated/first.html", first_chart())
-    machines = stored.results()
+    machines = stored.compared()
     first = [machines[name] for name in sorted(machines, key=lambda name: name != stored.GPU_MACHINE)]
     shown = choices.choices(first, stored.every_result(), lambda table: table_html(table, ""))
     put("generated/choices.html", shown)
@@ -453,7 +453,7 @@ def machines_list() -> str:
 
 def besides() -> str:
     """The other GPUs beside GPU_MACHINE, each in a table; or that there are none."""
-    every = stored.results()
+    every = stored.compared()
     mine = every.get(stored.GPU_MACHINE, [])
     found = [beside.beside(mine, other) for machine, other in every.items() if machine != stored.GPU_MACHINE]
     return tables_html(found, "") or "<p>No two GPUs have results of today's recipes.</p>\n"

@@ -59,6 +59,11 @@ def every_result() -> list[Result]:
     return found
 
 
+def compared() -> dict[str, list[Result]]:
+    """The same of the machines where NumPy was measured, too; others have only a few results."""
+    return {name: mine for name, mine in results().items() if any(each.is_numpy for each in mine)}
+
+
 @cache
 def results() -> dict[str, list[Result]]:
     """{machine: the newest results of each recipe}, machines with a GPU first."""

@@ -315,7 +315,7 @@ def compare(
         bool,
         typer.Option(
             "--resume",
-            help="With --save: measure only what is not stored yet, at any commit, of this code, versions and driver.",
+            help="With --save: measure only what no commit has stored of the same code, versions and driver.",
         ),
     ] = False,
     everything: Annotated[

@@ -264,6 +264,26 @@ def test_what_was_measured_at_another_commit_is_done_until_its_code_changes(clon
     assert {key[1:3] for key in writer.done()} == {("torch", 40_000)}
 
 
+def test_what_was_doubtful_at_another_commit_or_is_of_newer_code_there_is_not_done(clone):
+    doubts = {Metric.RESIDENT: "another program ran"}
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, doubts=doubts)
+    assert {key[1] for key in store.Writer(store.Store(), "m").done()} == {"numpy"}
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m", resume=True), "torch", 40_000)
+    assert {key[1] for key in store.Writer(store.Store(), "m").done()} == {"torch"}
+
+
+def test_a_newer_result_of_other_code_does_not_hide_what_is_done(clone, monkeypatch):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    mine = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    add(store.Writer(store.Store(), "m", resume=True), "numpy", 40_000)
+    there = git(clone, "rev-parse", "HEAD")
+    changed = {there: frozenset({"recipes/multiply/with_numpy.py"})}
+    monkeypatch.setattr(store, "changed_since", lambda root, commit, until=None: changed.get(commit, frozenset()))
+    assert {each.stored.commit for each in store.Writer(store.Store(), "m").done().values()} == {mine}
+
+
 def test_what_another_driver_ran_is_measured_again(clone, monkeypatch):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)

@@ -485,25 +485,31 @@ class Writer:
 
     def done(self) -> dict[Key, Result]:
         """The newest results of this machine and environment that need not be measured again: at whatever commit, their
-        code was the same, and so were the versions that are installed, and the driver."""
+        code was the same, and so were the versions that are installed, and the driver. A doubtful result of another
+        commit does not count."""
         results, _ = self.store.load()
         nvidia = machine.nvidia()
+
+        def of_today(each: Result) -> bool:
+            recipe = catalogue.find(each.workload, each.technique)
+            if recipe is None or each.stale or each.versions != machine.versions(recipe.packages):
+                return False
+            on_host = each.driver is None and recipe.runs_on == "CPU"
+            return nvidia is None or on_host or each.driver == nvidia.driver
+
         mine = [
             each
-            for each in results
+            for each in sorted(results, key=lambda each: each.stored.order)
             if (each.stored.machine, each.stored.environment) == (self.machine.machine, self.environment)
+            and of_today(each)
         ]
-        mine.sort(key=lambda each: (each.status != Status.SKIPPED, each.stored.order))
         return {
             key: each
             for key, each in {each.key: each for each in mine}.items()
             if each.value(Metric.RESIDENT) is not None
             and all(each.value(metric) is not None for metric in each.runs)  # asv run stores what --bench names
-            and not each.stale
             and each.copy_bandwidth  # measured by compare: asv run stores no copy bandwidth
-            and (recipe := catalogue.find(each.workload, each.technique))
-            and each.versions == machine.versions(recipe.packages)
-            and (nvidia is None or each.driver in (None, nvidia.driver))
+            and (each.stored.commit == self.commit or not each.doubts)
         }
 
     def add(self, recipe: Recipe, result: Result, run: Run = runs.THIS) -> None:
