@@ -60,7 +60,7 @@ def every_result() -> list[Result]:
 
 
 def compared() -> dict[str, list[Result]]:
-    """The same of the machines where NumPy was measured, too; others have only a few results."""
+    """results() of the machines where NumPy was measured, too; others have only a few."""
     return {name: mine for name, mine in results().items() if any(each.is_numpy for each in mine)}
 
 

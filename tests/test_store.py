@@ -264,7 +264,7 @@ def test_what_was_measured_at_another_commit_is_done_until_its_code_changes(clon
     assert {key[1:3] for key in writer.done()} == {("torch", 40_000)}
 
 
-def test_what_was_doubtful_at_another_commit_or_is_of_newer_code_there_is_not_done(clone):
+def test_what_was_doubtful_at_another_commit_is_measured_again(clone):
     doubts = {Metric.RESIDENT: "another program ran"}
     add(store.Writer(store.Store(), "m"), "numpy", 40_000, doubts=doubts)
     assert {key[1] for key in store.Writer(store.Store(), "m").done()} == {"numpy"}
