@@ -362,7 +362,9 @@ def compare(
     beside = () if everything else set(recipes) - set(asked)
     comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {}, beside)
     if comparison.found:
-        print(f"{len(comparison.found)} results are already stored", file=sys.stderr)
+        from gpu_cookbook.render.tables import already_stored
+
+        print(already_stored(comparison.found), file=sys.stderr)
     outcome = measured(comparison, writer and writer.add, repeat)
     results = outcome.results
     unwritten = None

@@ -154,7 +154,10 @@ def written(results: Sequence[Result], form: TableFormat, out: Console) -> str:
         return text.as_markdown(tables.compared(results))
     if form is TableFormat.html:
         return html_page.comparison(results, html_page.facts_here())
-    return {"csv": format.as_csv, "json": format.as_json}[form]([record(each) for each in results])
+    rows = [record(each) for each in results]
+    for row, each in zip(rows, results, strict=True):
+        row |= {"commit": each.origin.commit, "date": each.origin.date} if each.origin else {}
+    return {"csv": format.as_csv, "json": format.as_json}[form](rows)
 
 
 def cannot_write(path: Path, error: OSError) -> str:

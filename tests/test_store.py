@@ -20,8 +20,8 @@ from cloning import require_clone, rewrite
 from conftest import HANG, UNPROBED, git, invoked
 
 from gpu_cookbook import catalogue, cli, machine
-from gpu_cookbook.results import FirstResult, Metric, Result, Status, Timing
-from gpu_cookbook.run import measure
+from gpu_cookbook.results import FirstResult, Metric, Result, Run, Status, Timing
+from gpu_cookbook.run import compare, measure
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits
 
@@ -615,6 +615,45 @@ def test_compare_saves_and_goes_on(clone):
     out, err = saved("--resume")
     assert {c["size"]: c["resident_s"] for c in json.loads(out)} == {s: c["resident_s"] for s, c in measured.items()}
     assert f"{len(measured)} results are already stored" in err
+
+
+def measuring(monkeypatch):
+    """Instead of measuring, compare finds that each result that is left took 10 µs."""
+
+    def measured(comparison, *_):
+        left = [result(each.technique, size) for each, sizes in comparison.left for size in sizes]
+        return compare.Outcome([*comparison.found, *left])
+
+    monkeypatch.setattr(cli, "measured", measured)
+
+
+def test_what_is_not_measured_again_is_said_with_its_commits_beside_the_table_and_in_it(clone, monkeypatch):
+    monkeypatch.setattr(machine, "instance", lambda: "a" * 12)
+    other = Run("2026-11-20T10:00:00Z", "b" * 12)
+    first = git(clone, "rev-parse", "HEAD")[:8]
+    writer = store.Writer(store.Store(), "m")
+    writer.add(recipe("torch"), result("torch", 40_000), other)
+    writer.add(recipe("torch"), result("torch", 1_000_000, median=3e-4), Run("2026-11-20T10:00:00Z", "a" * 12))
+    commit_later(clone)
+    second = git(clone, "rev-parse", "HEAD")[:8]
+    store.Writer(store.Store(), "m").add(recipe("dask"), result("dask", 40_000), Run("2026-11-21T10:00:00Z"))
+    commit_later(clone)
+    measuring(monkeypatch)
+    asked = ("compare", "multiply", "-t", "torch", "-t", "dask", "--save", "--machine", "m", "--resume")
+    out, err = invoked(*asked)
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    words = (
+        f"3 results are already stored: 2 of commit {first}, {today}; 1 of commit {second}, {today}; 1 of them measured"
+        " on another machine of this name"
+    )
+    assert f"{words}\n" in err and f"{words}." in " ".join(out.split())
+    rows = json.loads(invoked(*asked, "--format", "json")[0])
+    of = {(row["technique"], row["size"]): row.get("commit", "")[:8] for row in rows}
+    assert of == {
+        **dict.fromkeys([("torch", 40_000), ("torch", 1_000_000)], first),
+        **{("dask", 40_000): second, ("dask", 1_000_000): ""},
+        **dict.fromkeys([("numpy", 40_000), ("numpy", 1_000_000)], ""),
+    }
 
 
 def gpus(*names):

@@ -25,7 +25,7 @@ from gpu_cookbook.results import (
     ranks,
     stored_record,
 )
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import counted, digits
 
 METRICS = {
     Metric.RESIDENT: "one synchronised call, with the data already on the device",
@@ -229,7 +229,7 @@ def _told(result: Result, what: Metric | Callable[[Result], str], rank: str = ""
     return metric_entry(result, what, rank) if isinstance(what, Metric) else Entry(what(result))
 
 
-def explained(results: Iterable[Result]) -> list[Entry]:
+def explained(results: Sequence[Result]) -> list[Entry]:
     """Notes on how to read a comparison, if there is a number in it."""
     ok = [each for each in results if each.ok]
     if not ok:
@@ -242,7 +242,9 @@ def explained(results: Iterable[Result]) -> list[Entry]:
     there = {format.STALE: any(each.stale for each in ok), MODE: any(each.mode for each in ok)}
     signs = [sign for sign in LEGEND if there.get(sign, True)]
     caption = f"All times are medians. {metrics} {RATIOS} {ARITHMETIC} {CROSSING}"
-    return [Entry(text, "note") for text in (caption, legend(signs), _measured_with(ok))]
+    stored = [each for each in results if each.origin]
+    where = [f"{already_stored(stored)}."] if stored else []
+    return [Entry(text, "note") for text in (caption, legend(signs), _measured_with(ok), *where)]
 
 
 def _measured_with(ok: Sequence[Result]) -> str:
@@ -512,6 +514,23 @@ def _asv_environment(result: Result) -> str:
     """asv's name for the environment, without ours at its end."""
     assert result.origin
     return result.origin.environment.removesuffix(f"-{result.environment}")
+
+
+def already_stored(results: Sequence[Result]) -> str:
+    """What is not measured again, and where it comes from: '3 results are already stored: 2 of commit 88c7b72c,
+    2026-11-22; 1 of commit f9ee95ef, 2026-11-25'; and how many of them another machine of this name has measured."""
+    ordered = sorted(results, key=lambda each: each.stored.order)
+    of_commits = [
+        f"{len(those)} of commit {known['commit']}, {known['date']}"
+        for those in grouped(ordered, lambda each: each.stored.commit)
+        if (known := facts(those))
+    ]
+    last = [max(each.runs.get(Metric.RESIDENT, ()), key=lambda run: run.started, default=None) for each in results]
+    elsewhere = sum(run is not None and run.instance not in (None, machine.instance()) for run in last)
+    if elsewhere:
+        of_commits.append(f"{elsewhere} of them measured on another machine of this name")
+    verb = "is" if len(results) == 1 else "are"
+    return f"{counted(len(results), 'result')} {verb} already stored: {'; '.join(of_commits)}"
 
 
 MOST_COMMITS = 2  # that a title names
