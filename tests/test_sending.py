@@ -366,9 +366,13 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
     h100, h200 = {"gpu": "NVIDIA H100 NVL, NVIDIA H100 NVL"}, {"gpu": "NVIDIA H200"}
     of_machine = lambda: edit(folder / "machine.json", lambda d: d.update(h100))  # noqa: E731
     words = "has results of NVIDIA H200, machine.json has"
-    fault(f"runs.jsonl: {words} NVIDIA H100 NVL", of_machine, of_lines(device="NVIDIA H200", driver="580.1"))
+    fault(f"runs.jsonl: {words} 2 × NVIDIA H100 NVL", of_machine, of_lines(device="NVIDIA H200", driver="580.1"))
+    too_many = of_lines(device="3 × NVIDIA H100 NVL", driver="580.1")
+    fault("runs.jsonl: has results of 3 × NVIDIA H100 NVL, machine.json has 2 × NVIDIA", of_machine, too_many)
+    of_one = lambda: edit(results_file(folder), lambda d: d["params"].update(gpu="NVIDIA H100 NVL"))  # noqa: E731
+    fault("has results of NVIDIA H100 NVL, machine.json has 2 × NVIDIA H100 NVL", of_machine, of_one)
     of_results = lambda: edit(results_file(folder), lambda d: d["params"].update(h200))  # noqa: E731
-    fault(f"py{sys.version_info[0]}.{sys.version_info[1]}.json: {words} NVIDIA H100 NVL", of_machine, of_results)
+    fault(f"py{sys.version_info[0]}.{sys.version_info[1]}.json: {words} 2 × NVIDIA H100 NVL", of_machine, of_results)
     of_another = of_lines(device="NVIDIA H100 NVL", driver="580.1")
     words = f"has results of NVIDIA H100 NVL, {results_file(folder).name} has NVIDIA H200"
     fault(f"runs.jsonl: {words}", of_results, of_another)

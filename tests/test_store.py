@@ -669,15 +669,24 @@ def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clon
     monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
     monkeypatch.setattr(cli, "measured", None)
     said = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "mine", code=2)[1]
-    assert "mine has the results of another machine, with NVIDIA H200; this one has NVIDIA H100 NVL." in said
+    assert "mine has the results of another machine, with 2 × NVIDIA H200; this one has NVIDIA H100 NVL." in said
     assert "--machine NAME" in said
     assert path.read_bytes() == before
     store.Writer(store.Store(), "other")
     monkeypatch.setattr(machine, "gpus", gpus())
     with pytest.raises(commits.StoreError, match="this one has no GPU, and [0-9]+ cores of "):
         store.Writer(store.Store(), "mine")
-    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))  # a part of it
-    store.Writer(store.Store(), "mine")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    for there, names, hidden in (
+        ("NVIDIA H200", ["NVIDIA H200"], True),  # a part of it
+        ("3 × NVIDIA H200", 3 * ["NVIDIA H200"], False),
+        ("NVIDIA H100 NVL, NVIDIA H200", ["NVIDIA H200", "NVIDIA H100 NVL"], False),
+    ):
+        monkeypatch.setattr(machine, "gpus", gpus(*names))
+        said = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "mine", "--resume", code=2)[1]
+        assert f"with 2 × NVIDIA H200; this one has {there}. Give this one a name of its own" in said
+        assert ("unset CUDA_VISIBLE_DEVICES" in said) == hidden
+    assert path.read_bytes() == before
 
 
 def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
@@ -706,11 +715,13 @@ def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone,
     store.Writer(store.Store(), "mine")
     monkeypatch.setattr(machine, "gpus", gpus())
     add(store.Writer(store.Store(), "mine"), "torch", 40_000, device="2 × NVIDIA H200", driver="580.1")
-    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
-    store.Writer(store.Store(), "mine")
-    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
-    with pytest.raises(commits.StoreError, match="with NVIDIA H200; this one has NVIDIA H100 NVL"):
+    for number in (2, 4):  # a GPU may have been left alone
+        monkeypatch.setattr(machine, "gpus", gpus(*number * ["NVIDIA H200"]))
         store.Writer(store.Store(), "mine")
+    for name in ("NVIDIA H200", "NVIDIA H100 NVL"):
+        monkeypatch.setattr(machine, "gpus", gpus(name))
+        with pytest.raises(commits.StoreError, match=f"with 2 × NVIDIA H200; this one has {name}"):
+            store.Writer(store.Store(), "mine")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import math
+import os
 import re
 import shutil
 import sys
@@ -370,19 +371,38 @@ def _this_machine() -> dict[str, str]:
     return asv_machine.Machine.get_defaults() | ({"gpu": gpus} if gpus else {})
 
 
-def gpu_names(facts: Mapping[str, str]) -> set[str]:
-    """The names of the GPUs in machine.json, or in the parameters of a file of results; how many does not matter."""
-    return set(facts.get("gpu", "").split(", ")) - {""}
+Gpus = Counter[str]  # how many there are of each name
 
 
-def gpus_of(measured: Iterable[Result | Line]) -> set[str]:
-    """The names of the GPUs on which these were measured; how many does not matter."""
-    return {each.device.rpartition(" × ")[2] for each in measured if each.driver and each.device}
+def gpus_in(facts: Mapping[str, str]) -> Gpus:
+    """The GPUs in machine.json, or in the parameters of a file of results."""
+    return Counter(filter(None, facts.get("gpu", "").split(", ")))
+
+
+def gpus_of(measured: Iterable[Result | Line]) -> Gpus:
+    """The GPUs on which these were measured: of each name, as many as were used at once. There may be more."""
+    found: Gpus = Counter()
+    for each in measured:
+        if each.driver and each.device:
+            number, _, name = each.device.rpartition(" × ")
+            found[name] = max(found[name], int(number) if re.fullmatch("[0-9]{1,4}", number) else 1)
+    return found
+
+
+def are_among(used: Gpus, gpus: Gpus) -> bool:
+    """Whether GPUs that were used are some of these. Of several at once, only the name of the first is known."""
+    return used.keys() <= gpus.keys() and max(used.values(), default=0) <= gpus.total()
+
+
+def named_gpus(gpus: Gpus) -> str:
+    """'4 × NVIDIA H100 NVL, NVIDIA H200'."""
+    return ", ".join(f"{number} × {name}" if number > 1 else name for name, number in sorted(gpus.items()))
 
 
 def refuse_another_machine(folder: Path) -> None:
-    """StoreError if this machine's folder has the results of a machine with other GPUs or, where none is known of it,
-    with another processor or number of cores. A folder without machine.json has nothing to tell by."""
+    """StoreError if this machine's folder has the results of a machine with other GPUs, or another number of them, or,
+    where none is known of it, with another processor or number of cores. A folder without machine.json has nothing to
+    tell by."""
     path = folder / "machine.json"
     try:
         there, here = door.read_file(path), _this_machine()
@@ -390,21 +410,26 @@ def refuse_another_machine(folder: Path) -> None:
         return
     except (door.Unfit, OSError) as error:
         raise StoreError(f"{path} cannot be read ({_first_line(error)}): fix it, or move it away.") from None
-    theirs, ours = gpu_names(there), gpu_names(here)
-    if not theirs:  # asv machine and asv run may have written it
-        theirs = gpus_of(Lines(folder).lines)
-    same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
-    if theirs != ours if theirs else not same:
+    theirs, ours = gpus_in(there), gpus_in(here)
+    if theirs:
+        same = theirs == ours
+    elif theirs := gpus_of(Lines(folder).lines):  # asv machine and asv run may have written machine.json
+        same = are_among(theirs, ours) and theirs.keys() == ours.keys()
+    else:
+        same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
+    if not same:
+        hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
+        hidden = " If it is the same, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
         raise StoreError(
             f"{folder.name} has the results of another machine, with {_described(theirs, there)}; this one has"
             f" {_described(ours, here)}. Give this one a name of its own: --machine NAME, or --save NAME of a script in"
-            " benchmarks/."
+            f" benchmarks/.{hidden}"
         )
 
 
-def _described(gpus: set[str], facts: Mapping[str, str]) -> str:
+def _described(gpus: Gpus, facts: Mapping[str, str]) -> str:
     processor = f"no GPU, and {facts.get('num_cpu', 'an unknown number of')} cores of {facts.get('cpu', 'a processor')}"
-    return ", ".join(sorted(gpus)) or processor
+    return named_gpus(gpus) or processor
 
 
 def existing(python: str) -> str:

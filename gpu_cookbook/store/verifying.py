@@ -21,7 +21,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
-from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, gpu_names, gpus_of, select
+from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
 from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
 from gpu_cookbook.units import digits
@@ -244,14 +244,14 @@ def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _gpus(files: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Finding]:
     """Whether all was measured on the same GPUs, those of machine.json if it names any: what asv writes names none."""
-    places = {name: gpu_names(data if name == "machine.json" else data["params"]) for name, data in files.items()}
+    places = {name: gpus_in(data if name == "machine.json" else data["params"]) for name, data in files.items()}
     named = {name: gpus for name, gpus in (places | {runs.FILE: gpus_of(results)}).items() if gpus}
     first = "machine.json" if "machine.json" in named else next(iter(named), "")
     for name, gpus in named.items():
-        if gpus - named[first]:
+        if not are_among(gpus, named[first]) if name == runs.FILE else gpus != named[first]:
             yield error(
                 name,
-                f"has results of {', '.join(sorted(gpus))}, {first} has {', '.join(sorted(named[first]))}",
+                f"has results of {named_gpus(gpus)}, {first} has {named_gpus(named[first])}",
                 "Two machines need two names. Delete what is of the other one, and measure that under its own name.",
             )
 
