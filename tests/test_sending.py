@@ -121,6 +121,37 @@ def test_a_result_is_of_whoever_sent_its_commit_and_of_nobody_else(clone, folder
     assert sent.contributors([{"commit": "a", "contributor": name} for name in ("B", "A", "B")]) == {"a": "B and A"}
 
 
+def test_each_commit_of_a_resumed_run_has_a_line_but_for_what_is_in_main_already(clone, folder):
+    first = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    add(asv_files.Writer(asv_files.Store(), "mine", resume=True), "joblib", 40_000)
+    second = git(clone, "rev-parse", "HEAD")
+    made = prepare(clone)
+    lines, _ = sent.lines(made)
+    assert [line["commit"] for line in lines] == [first, second]
+    assert lines[0] | {"commit": second} == lines[1]
+    assert {each.stored.contributor for each in asv_files.Store().load(made)[0]} == {"Ada"}
+    assert not [each for each in notes(made) if "has no line" in each]
+    edit_lines(made / sent.FILE, lambda line: line.update(commit=second))
+    assert f"sent.jsonl: has no line about commit {first[:8]}" in notes(made)
+    results = clone / "benchmarks/results"
+    git(clone, "add", str(next((results / "mine").glob(f"{first[:8]}-*"))))  # who measured it is not asked again
+    git(clone, "commit", "--quiet", "--message=results")
+    made = prepare(clone, "Bob")
+    assert [(line["commit"], line["contributor"]) for line in sent.lines(made)[0]] == [(second, "Bob")]
+
+
+def test_versions_that_were_not_those_of_a_line_are_named_whichever_commit_it_is(clone, folder):
+    first = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    add(asv_files.Writer(asv_files.Store(), "mine", resume=True), "joblib", 40_000)
+    made = prepare(clone)
+    assert not [each for each in notes(made) if "was measured with" in each]
+    edit_lines(made / runs.FILE, lambda line: line["commit"] == first and line.update(versions="numpy 1.0"))
+    (found,) = (each for each in notes(made) if "was measured with" in each)
+    assert "a result was measured with numpy 1.0, not " in found
+
+
 def environment():
     return asv_files.existing(".".join(machine.python_version().split()[1].split(".")[:2]))
 

@@ -419,7 +419,7 @@ def refuse_another_machine(folder: Path) -> None:
         same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
     if not same:
         hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
-        hidden = " If it is the same, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
+        hidden = " If it is the same machine, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
         raise StoreError(
             f"{folder.name} has the results of another machine, with {_described(theirs, there)}; this one has"
             f" {_described(ours, here)}. Give this one a name of its own: --machine NAME, or --save NAME of a script in"

@@ -56,6 +56,15 @@ def machines_at(root: Path, commit: str) -> set[str]:
     return {*git(root, "ls-tree", "-d", "-z", "--name-only", f"{commit}:benchmarks/results").split("\0")} - {""}
 
 
+def unsent(store: Store, name: str, base: str, results: Sequence[Result], lines: Sequence[dict[str, Any]]) -> list[str]:
+    """The commits of a machine's results of which no line of sent.jsonl says who sends them, the newest last; but those
+    that ``base`` has are its own."""
+    there = git(store.root, "ls-tree", "-z", "--name-only", f"{base}:benchmarks/results/{name}").split("\0")
+    known = {each.partition("-")[0] for each in there} | {line["commit"][:8] for line in lines}
+    ordered = sorted((each.stored for each in results), key=lambda each: each.order)
+    return [commit for commit in dict.fromkeys(each.commit for each in ordered) if commit[:8] not in known]
+
+
 def shared_files_of(store: Store, name: str) -> list[str]:
     """The files of SHARED that have lines of this machine."""
     lines = {file: door.read_lines(store.folder / file, kind)[0] for file, kind in SHARED.items()}
@@ -115,8 +124,11 @@ def send(
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
-    line = _line(results, contributor, *gather())
-    texts[sent.FILE] = _joined([*(each for each in known if each != line), line])
+    newest = max(results, key=lambda each: each.stored.order).stored.commit
+    those = unsent(store, name, default_base(store.root), results, known)
+    line = _line(newest, contributor, *gather())
+    lines = [line | {"commit": commit} for commit in (*(each for each in those if each != newest), newest)]
+    texts[sent.FILE] = _joined([*(each for each in known if each not in lines), *lines])
     door.fit(json.dumps(line).encode(), sent.KIND)
     return _written(place / new_name, texts)
 
@@ -181,11 +193,8 @@ def _read(path: Path, kind: str) -> list[Any]:
     return [line for _, line in found]
 
 
-def _line(
-    results: Sequence[Result], contributor: str | None, facts: Facts, findings: Sequence[Finding]
-) -> dict[str, Any]:
-    """The line of sent.jsonl: about the newest commit."""
-    newest = max(results, key=lambda each: each.stored.order).stored
+def _line(commit: str, contributor: str | None, facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
+    """The line of sent.jsonl about a commit."""
     known: dict[str, Any] = {
         "processor": facts.processor,
         "architecture": facts.architecture,
@@ -207,7 +216,7 @@ def _line(
     line = {
         "schema": sent.SCHEMA,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "commit": newest.commit,
+        "commit": commit,
         "environment": facts.environment,
         "python": facts.python,
         "packages": lock(),

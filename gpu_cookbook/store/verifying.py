@@ -23,7 +23,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at
+from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at, unsent
 from gpu_cookbook.units import digits
 from gpu_cookbook.words import make_plain, plain
 
@@ -288,9 +288,9 @@ def _sent(store: Store, folder: Path, base: str, results: Sequence[Result]) -> I
         yield note(sent.FILE, what, write) if old and _in_place(store, folder) else error(sent.FILE, what, write)
     if not lines or not results:
         return
-    newest = max(results, key=lambda each: each.stored.order).stored
-    if newest.commit not in {each["commit"] for each in lines}:
-        yield note(sent.FILE, f"has no line about the newest commit, {newest.commit[:8]}", write)
+    if unknown := unsent(store, folder.name, base, results, lines):
+        which = f"commit{'s' * (len(unknown) > 1)} {', '.join(commit[:8] for commit in unknown)}"
+        yield note(sent.FILE, f"has no line about {which}", write)
     last = lines[-1]
     for broken in (each for each in last["doctor"] if each["status"] == "broken"):
         yield note(
@@ -303,10 +303,11 @@ def _sent(store: Store, folder: Path, base: str, results: Sequence[Result]) -> I
     if there and devices and not any(name in device for name in there for device in devices):
         what = f"was written on a computer with {' and '.join(sorted(there))}, the results come from"
         yield note(sent.FILE, f"{what} {' and '.join(sorted(devices))}", "Run gpu-cookbook send where it was measured.")
-    locked = dict(each.split("==", 1) for each in last["packages"])
+    of_line = {(line["commit"], line["environment"]): line["packages"] for line in lines}  # the last of each
+    locks = {place: dict(each.split("==", 1) for each in packages) for place, packages in of_line.items()}
     differ = set()
     for each in results:
-        if each.ok and each.stored.commit == last["commit"] and each.environment == last["environment"]:
+        if each.ok and (locked := locks.get((each.stored.commit, each.environment))):
             for version in filter(None, (each.versions or "").split(", ")):
                 name, _, number = version.rpartition(" ")
                 now = locked.get(canonicalize_name(name), "")
