@@ -585,7 +585,7 @@ def tables(
     from gpu_cookbook.render.tables import in_brief, measured
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
-    choose(workloads, techniques, lane)
+    asked = choose(workloads, techniques, lane)
     complaints: list[str] = []
     try:
         stored = store.Store()
@@ -598,9 +598,9 @@ def tables(
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         if every and not results:
             what = " ".join([*(workloads or ()), *(f"-t {technique}" for technique in techniques or ())])
-            raise store.StoreError(
-                f"No results of these are stored yet. To store some: gpu-cookbook compare {what} --save"
-            )
+            first, *_ = sorted({each.environment for each in asked}, key=lambda name: name != machine.environment())
+            how = machine.in_environment(first, f"gpu-cookbook compare {what} --save")
+            raise store.StoreError(f"No results of these are stored yet. To store some: {how}")
         shown, pairs = store.select(results, machines, commits, environments)
     except store.StoreError as error:
         fail("\n".join([*complaints, str(error)]))

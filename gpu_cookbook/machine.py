@@ -44,6 +44,11 @@ MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
 
+def in_environment(name: str, command: str) -> str:
+    """The command as it is given here for the recipes of an environment, which may be another one."""
+    return command if name == environment() else f"{VARIABLE}={name} {command}"
+
+
 def environment() -> str:
     """The environment that this process runs in: what GPU_COOKBOOK_ENVIRONMENT names. make ENVIRONMENT=NAME sets it."""
     return os.environ.get(VARIABLE) or MAIN

@@ -523,6 +523,23 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
         assert advice["noise"] == f"Stop other work, and measure these again: {save} -t TECHNIQUE."
 
 
+def test_what_is_missing_or_noisy_is_measured_in_its_own_environment(clone, folder, monkeypatch):
+    noisy = {Metric.RESIDENT: Timing.of([1e-5, 1e-5, 3e-5, 4e-5])}
+    for environment in ("main", "rapids"):
+        monkeypatch.setenv(machine.VARIABLE, environment)
+        add(asv_files.Writer(asv_files.Store(), "mine", resume=True), "numpy", 40_000, timings=noisy)
+    made = prepare(clone)
+    save = "gpu-cookbook compare --save --machine mine"
+    in_main, in_rapids = f"GPU_COOKBOOK_ENVIRONMENT=main {save}", f"GPU_COOKBOOK_ENVIRONMENT=rapids {save}"
+    for environment, main, rapids in (("main", save, in_rapids), ("rapids", in_main, save)):
+        monkeypatch.setenv(machine.VARIABLE, environment)
+        said = [(each.what, each.advice) for each in findings(made) if save in each.advice]
+        missing = {advice for what, advice in said if what.startswith("not measured at all")}
+        assert missing == {f"{command} --resume measures what is missing." for command in (main, rapids)}
+        again = {advice for what, advice in said if "are noisy" in what}
+        assert again == {f"Stop other work, and measure these again: {name} -t TECHNIQUE." for name in (main, rapids)}
+
+
 def test_a_machine_that_was_busy_is_not_accepted(clone):
     writer = fill()
     noisy = {Metric.RESIDENT: Timing.of([1e-5, 1e-5, 3e-5, 4e-5])}

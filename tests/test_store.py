@@ -95,6 +95,12 @@ def test_tables_of_what_nobody_has_measured_say_how_to(clone):
         assert f"No results of these are stored yet. To store some: gpu-cookbook compare {compare} --save" in said
 
 
+def test_what_nobody_has_measured_is_measured_in_its_own_environment(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    said = invoked("tables", "group_mean", "-t", "cudf", code=2)[1]
+    assert "To store some: GPU_COOKBOOK_ENVIRONMENT=rapids gpu-cookbook compare group_mean -t cudf --save" in said
+
+
 def test_tables_of_everything_are_an_overview_in_a_terminal_and_all_in_a_file(clone):
     add(store.Writer(store.Store(), "one"), "numpy", 40_000)
     writer = store.Writer(store.Store(), "two")

@@ -18,6 +18,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.machine import in_environment
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
@@ -507,13 +508,14 @@ def _ends(shown: Sequence[Result], save: str) -> Iterator[Finding]:
             reason = each.reason or "no reason was stored"
             yield note(_of(each), f"{each.status}: {reason}", "Say in the pull request what you know of it.")
     known = [(each, metric) for each in shown if each.ok for metric in TIMED if each.value(metric) is not None]
-    doubtful = [f"{_of(each)} {metric}: {each.doubt(metric)}" for each, metric in known if each.doubt(metric)]
-    noisy = [each for each, metric in known if each.noisy(metric)]
-    advice = f"Stop other work, and measure these again: {save} -t TECHNIQUE."
-    for text in doubtful:
-        yield note("doubts", f"? {text}", advice)
-    if noisy:
-        yield note("noise", f"{len(noisy)} of {len(known)} times are noisy (~): {_some(noisy)}", advice)
+    for mine in grouped(known, lambda time: time[0].environment):
+        again = in_environment(mine[0][0].environment, f"{save} -t TECHNIQUE")
+        advice = f"Stop other work, and measure these again: {again}."
+        for each, metric in mine:
+            if doubt := each.doubt(metric):
+                yield note("doubts", f"? {_of(each)} {metric}: {doubt}", advice)
+        if noisy := [each for each, metric in mine if each.noisy(metric)]:
+            yield note("noise", f"{len(noisy)} of {len(mine)} times are noisy (~): {_some(noisy)}", advice)
     unquiet = sum(bool(each.noisy(metric) or each.doubt(metric)) for each, metric in known)
     if unquiet > UNQUIET * len(known) and len(known) >= FEW:
         yield error(
@@ -527,6 +529,7 @@ def _complete(shown: Sequence[Result], save: str) -> Iterator[Finding]:
     """What is missing of all that there is to measure, in each environment. ``save``: the command that measures it."""
     for mine in grouped(shown, lambda each: each.environment):
         there = {each.work: each for each in mine}
+        advice = f"{in_environment(mine[0].environment, save)} --resume measures what is missing."
         missing: dict[str, list[str]] = {}
         at_all = {each.workload for each in mine}
         measured = {(each.workload, each.size) for each in mine}
@@ -549,7 +552,7 @@ def _complete(shown: Sequence[Result], save: str) -> Iterator[Finding]:
             yield note(
                 "completeness",
                 f"{why}: {', '.join(names[:6])}{more}",
-                f"{save} --resume measures what is missing.",
+                advice,
             )
         skipped = [each for each in mine if each.status == Status.SKIPPED]
         for those in grouped(skipped, lambda each: each.reason):
@@ -561,7 +564,7 @@ def _complete(shown: Sequence[Result], save: str) -> Iterator[Finding]:
                 yield note(
                     "completeness",
                     f"{workload} was not measured in NumPy at {_sizes(bare)}: there are no speedups",
-                    f"{save} --resume measures what is missing.",
+                    advice,
                 )
             if odd := {each.size for each in ok} - set(catalogue.workload_module(workload).SIZES):
                 yield note("completeness", f"{workload} was measured at sizes that are not published: {_sizes(odd)}")
