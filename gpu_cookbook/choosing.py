@@ -169,6 +169,7 @@ class Advice:
     doubtful: Sequence[Result]  # at this size; each may be faster than the pick, and does not count
     rounding: Sequence[Estimate]  # recipes that round their factors and are faster than the pick
     hidden: Sequence[Estimate]  # recipes that may be faster than the pick: their other sizes do not tell
+    alone: bool  # the time of no other recipe is known, whether it is advised or not
 
     @property
     def plain(self) -> Pick | None:
@@ -408,7 +409,8 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
     """What to take. ``useless``: techniques that are no advice, for instance because they need what a machine does not
     have. ``here``: it is for this machine, not for a stored one. NoAdvice if too little is known."""
     require_pinned(question)
-    every, hidden = ([each for each in some if each.technique not in useless] for some in known.told(question))
+    times, bounds = known.told(question)
+    every, hidden = ([each for each in some if each.technique not in useless] for some in (times, bounds))
     plain = [each for each in every if not each.basis[0].mode]
     lanes = {lane: [each for each in plain if each.basis[0].lane == lane] for lane in LANES}
     picks = {lane: _pick(mine, known) for lane, mine in lanes.items() if mine}
@@ -441,6 +443,7 @@ def advise(question: Question, known: Knowledge, useless: Container[str] = (), h
             or (lane := each.basis[0].lane) not in picks
             or each.basis[-1].order(each.metric) < picks[lane].first.seconds
         ],
+        alone=len(times) + len(bounds) == 1,
     )
 
 

@@ -650,12 +650,27 @@ def test_where_page_locked_arrays_come_from():
     assert "page-locked" not in printed(advised(gpu, cpu, data=Data.HOST), gpu, cpu)
 
 
+def test_the_only_one_that_was_measured_is_no_choice():
+    alone, other = on_gpu("cupy", seconds=0.5), on_gpu("numba", seconds=0.7)
+    text = printed(advised(alone), alone)
+    said = "Only cupy, CuPy on the GPU, was measured on box at this size, so that nothing is known of others."
+    assert f"{said} It takes 500 ms." in text and "Take" not in text and "*" not in text
+    now = replace(alone, origin=None)
+    assert "was measured here at this size" in printed(advised(now), now, here=True)
+    doubtful = replace(other, **DOUBTFUL)
+    said = "No time but that of cupy, CuPy on the GPU, is known on box. It takes 500 ms."
+    assert said in printed(advised(alone, doubtful), alone, doubtful)
+    for useless in ((), ("numba",)):
+        assert "Take cupy, CuPy on the GPU: 500 ms." in printed(advised(alone, other, useless=useless), alone, other)
+
+
 def test_the_signs_of_ranks_are_explained():
     best, tie = "* is the best in its lane.", "= is tied with the best of its lane."
     equal = [on_gpu("cupy"), on_gpu("numba")]
     for results, signs in (
-        (equal[:1], [best]),
+        (equal[:1], []),
         (equal, [tie]),
+        ([equal[0], on_gpu("numba", seconds=2.0)], [best]),
         ([*equal, on_gpu("cupy_tuned", seconds=0.5)], [best, tie]),
     ):
         text = printed(advised(*results), *results)
@@ -676,7 +691,7 @@ def test_two_digits_of_any_number(value, text):
 def test_an_estimate_has_two_digits_and_says_what_it_is():
     results = [on_gpu("cupy", size, size * 1.2345e-9) for size in (SMALL, MIDDLE, LARGE)]
     between = printed(advised(*results, size=10_000_000), *results, here=True)
-    assert "Take cupy, CuPy on the GPU: ≈12 ms." in between
+    assert "No time but that of cupy, CuPy on the GPU, is known on box. It takes ≈12 ms." in between
     assert "≈ is estimated from 1,000,000 and 268,435,456" in between and "extrapolation" not in between
     assert "To measure it here: --measure." in between
     beyond = printed(advised(*results, size=2 * LARGE), *results)
@@ -1007,7 +1022,7 @@ def test_where_no_device_is_known_any_more_it_says_so(line, clone, here):
     writer = Writer(Store(), "m")
     for size in (SMALL, MIDDLE):
         writer.add(catalogue.find("multiply", "numpy"), on_cpu("numpy", size, size * 1e-9, transfer=size * 2e-9))
-    assert "Take numpy" in invoked("choose", "multiply", "-s", "7e5")[0]
+    assert "No time but that of numpy" in invoked("choose", "multiply", "-s", "7e5")[0]
     (clone / "benchmarks/results/m/runs.jsonl").write_text(line)
     for size in ("40000", "7e5"):
         _, err = invoked("choose", "multiply", "-s", size, code=2)

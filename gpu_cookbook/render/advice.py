@@ -25,15 +25,26 @@ MEASURE = "To measure it here: --measure."
 def advice(found: Advice, known: Knowledge, here: bool, width: int) -> RenderableType:
     """``known``: from which the advice comes. ``here``: it is for this machine, not for a stored one. ``width``: in
     characters."""
-    first = found.shown[0].first
     parts: list[RenderableType] = [text.terminal([_table(found)], width)]
-    parts += [Text(f"Take {_named(first)}: {time_of(first)}.", "bold"), Text(" ".join(_reasons(found))), Text("")]
+    parts += [Text(_headline(found, known), "bold"), Text(" ".join(_reasons(found))), Text("")]
     for each in found.shown:
         parts += _copied(each.first, here)
         if found.question.data == Data.PINNED and found.question.has_arrays:
             parts.append(Text(_page_locked(found, each.first)))
     notes = [*_cautions(found, known, here), *_sources(found, known, here)]
     return Group(*parts, Text(""), *(Text(plain(note), "dim") for note in notes))
+
+
+def _headline(found: Advice, known: Knowledge) -> str:
+    first = found.shown[0].first
+    if not found.alone:
+        return f"Take {_named(first)}: {time_of(first)}."
+    origin = first.basis[0].origin
+    where = f"on {origin.machine}" if origin else "here"
+    if {each.technique for each in known.of_size(found.question)} == {first.technique}:
+        only = f"Only {_named(first)}, was measured {where} at this size, so that nothing is known of others."
+        return f"{only} It takes {time_of(first)}."
+    return f"No time but that of {_named(first)}, is known {where}. It takes {time_of(first)}."
 
 
 def time_of(estimate: Estimate) -> str:
@@ -65,7 +76,8 @@ def _table(found: Advice) -> Table:
     for pick in found.shown:
         rows.append((Entry(pick.first.basis[0].lane, "group"), *[Entry()] * 3))
         for each in _shown(found, pick):
-            rank = (Rank.TIE if pick.ties else Rank.BEST) if each is pick.first or each in pick.ties else ""
+            leads = not found.alone and (each is pick.first or each in pick.ties)
+            rank = (Rank.TIE if pick.ties else Rank.BEST) if leads else ""
             rows.append(
                 (
                     Entry(each.technique, recipe=(found.question.workload, each.technique)),
@@ -148,9 +160,10 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     workload = catalogue.workload_module(found.question.workload)
     size: Any = found.question.size
     every = [each for pick in found.shown for each in _shown(found, pick)]
-    alone = {not pick.ties for pick in found.shown}
+    first = {not pick.ties for pick in found.shown if not found.alone}
     best, tie = LEGEND[format.RANKS[Rank.BEST]], f"{format.RANKS[Rank.TIE]} is tied with the best of its lane."
-    yield " ".join([best] * (True in alone) + [tie] * (False in alone))
+    if first:
+        yield " ".join([best] * (True in first) + [tie] * (False in first))
     named = [*every, *filter(None, [_tuned_elsewhere(found)])]
     yield from fewer_samples((found.question.workload, each.technique) for each in named)
     bounds: dict[str, list[str]] = {}  # {what is taken for granted: techniques}
