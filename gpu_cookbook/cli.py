@@ -822,9 +822,9 @@ def scale(
         require_folder()
         runs, rows = experiment.prepare(work, techniques or (), lane, on_cores, on_gpus, addresses)
         warn_of_others()
-    except (catalogue.UnknownName, scaling.BadInput) as error:
+    except (catalogue.UnknownName, scaling.BadInput, store.StoreError) as error:
         fail(str(error))
-    except (scaling.ScaleError, OSError) as error:  # StoreError is one
+    except (scaling.ScaleError, OSError) as error:
         say(str(error))
         raise typer.Exit(1) from None
 

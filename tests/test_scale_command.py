@@ -49,18 +49,18 @@ SAVING = ("-t", "numpy", "--size", "500", "--save", "--machine", "m")
 
 def test_saving_outside_of_a_clone_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _, err = invoked("scale", *SAVING, code=1)
+    _, err = invoked("scale", *SAVING, code=2)
     assert "run this command inside a clone" in err
 
 
 def test_saving_what_is_not_committed_is_refused(clone):
     rewrite(clone / "recipes/multiply/with_numpy.py", "# other\n")
-    _, err = invoked("scale", *SAVING, code=1)
+    _, err = invoked("scale", *SAVING, code=2)
     assert "commit your changes in recipes, kernels, gpu_cookbook first" in err
 
 
 def test_saving_under_a_wrong_name_is_refused(clone):
-    _, err = invoked("scale", *SAVING[:-1], "../evil", code=1)
+    _, err = invoked("scale", *SAVING[:-1], "../evil", code=2)
     assert "'../evil' is not a valid machine name" in err
 
 
@@ -68,7 +68,7 @@ def test_saving_under_the_name_of_another_machine_is_refused(clone):
     folder = clone / "benchmarks" / "results" / "m"
     folder.mkdir(parents=True)
     (folder / "machine.json").write_text('{"machine": "m", "gpu": "A GPU that is made up", "version": 1}')
-    _, err = invoked("scale", *SAVING, code=1)
+    _, err = invoked("scale", *SAVING, code=2)
     assert "m has the results of another machine, with A GPU that is made up; this one has " in err
 
 
@@ -101,7 +101,7 @@ def test_a_machine_has_the_name_of_its_host_if_none_is_given(clone):
 
 def test_a_place_that_cannot_be_written_is_said_before_anything_is_measured(clone):
     (clone / "benchmarks/results" / store.FILE).mkdir(parents=True)
-    out, err = invoked("scale", *SAVING, "--format", "json", code=1)
+    out, err = invoked("scale", *SAVING, "--format", "json", code=2)
     assert out == "" and re.search(r"Results cannot be stored in .*/benchmarks/results/m: \[Errno 21\] Is a dir", err)
 
 
@@ -188,7 +188,7 @@ def test_bad_input_says_what_to_do(arguments, words):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_run_is_said(arguments, words):
-    out, err = invoked("scale", *arguments, code=1)
+    out, err = invoked("scale", *arguments, code=2)
     assert words in err and out == ""
 
 

@@ -730,6 +730,19 @@ def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone,
             store.Writer(store.Store(), "mine")
 
 
+def test_the_same_twice_is_nothing_to_compare(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    commit = git(clone, "rev-parse", "HEAD")
+    environment = store.existing(".".join(map(str, sys.version_info[:2])))
+    for option, one, other in (
+        ("machine", "m", "m"),
+        ("commit", commit, commit[:8]),
+        ("environment", environment, "main"),
+    ):
+        said = invoked("tables", f"--{option}", one, f"--{option}", other, code=2)[1]
+        assert said == f"--{option} names the same {option} twice: name two that differ, or one to see its results.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -107,7 +107,8 @@ def prepare(
     """(runs, rows of what was skipped): see recipes() and plan(). If no numbers are given: one core and all, and one
     GPU, its doublings and all.
 
-    ScaleError if nothing can run, or if something that the runs need is missing: better now than after minutes."""
+    BadInput if nothing was asked for that can run anywhere, ScaleError if nothing can run here, or if something that
+    the runs need is missing: better now than after minutes."""
     addresses = addresses or {}
     chosen = recipes(names, lane, addresses)
     cores = sorted({1, len(os.sched_getaffinity(0))}) if cores is None else cores
@@ -115,11 +116,13 @@ def prepare(
     clusters = {framework: inspect_cluster(framework, address) for framework, address in addresses.items()}
     runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
     if not (runs or addresses or any(cores) or any(gpus)):
-        raise ScaleError("There is nothing to run: give a number of --cores, of --gpus, or both.")
+        raise BadInput("There is nothing to run: give a number of --cores, of --gpus, or both.")
     if not runs:
-        why = "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason))
-        why = why or "NumPy was asked for alone, and on more than the one core that it uses"
-        raise ScaleError(f"There is nothing to run: {why}.")
+        if why := "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason)):
+            raise ScaleError(f"There is nothing to run: {why}.")
+        raise BadInput(
+            "There is nothing to run: NumPy was asked for alone, and on more than the one core that it uses."
+        )
     require_free_memory(runs, work)
     return runs, skipped
 
@@ -137,7 +140,7 @@ def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iter
     if frameworks:
         mine = [recipe for recipe in mine if recipe.framework in frameworks and recipe.takes_address]
         if not mine:
-            raise ScaleError(
+            raise BadInput(
                 "Only recipes of Dask (--scheduler) and of Ray (--address) can use an engine that is already running."
             )
     return mine
@@ -217,11 +220,12 @@ def lost_reason(address: str) -> str | None:
 
 
 def inspect_cluster(framework: str, address: str) -> Cluster:
-    """The workers of a running engine, asked through its own protocol. ScaleError if there is none."""
+    """The workers of a running engine, asked through its own protocol. ScaleError if there is none; BadInput if that is
+    no address."""
     try:
         check_reachable(address)
     except ValueError:
-        raise ScaleError(
+        raise BadInput(
             f"'{address}' is not an address, such as tcp://127.0.0.1:8786 of a Dask scheduler or 127.0.0.1:6379 of Ray."
         ) from None
     except OSError as error:

@@ -283,6 +283,8 @@ def select(
             if len(meant) > 1:
                 names = ", ".join(sorted(commit[:12] for commit in meant))
                 raise StoreError(f"'{word}' may be any of these commits: {names}.")
+        if len(wanted) == 2 and all(_fits(each, key, wanted[0]) == _fits(each, key, wanted[1]) for each in results):
+            raise StoreError(f"--{key} names the same {key} twice: name two that differ, or one to see its results.")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
