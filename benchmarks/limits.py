@@ -1,10 +1,10 @@
 """The results of the fastest recipes beside their targets: ``python benchmarks/limits.py``.
 
-Everything is measured on one machine at one commit, each measurement in its own process. ``--save NAME`` stores the
+Everything is measured with the code of one commit, each measurement in its own process. ``--save NAME`` stores the
 table for a machine of that name in results/limits.jsonl; what ``gpu-cookbook compare --save --machine NAME`` has
-measured there at the same commit is not measured again. ``--show`` prints the last stored table as Markdown, and the
-ladders: from the recipe that one writes first to the fastest, with the gain of each step, from the stored results of
-that machine.
+measured of the same code, versions and driver is not measured again. ``--show`` prints the last stored table as
+Markdown, and the ladders: from the recipe that one writes first to the fastest, with the gain of each step, from the
+stored results of that machine.
 
 A share is the limit's time divided by the recipe's, or the recipe's rate divided by the limit's: 1 is the limit, and
 more is better. A ratio is the recipe's time divided by another time: less is better.
@@ -234,6 +234,8 @@ class Results:
         recipes = [recipe for name in names if (recipe := catalogue.find(workload, name))]
         print(f"{workload}: {', '.join(recipe.technique for recipe in recipes)}", file=sys.stderr)
         comparison = compare.Comparison(recipes, {workload: SIZES[workload]}, self.known)  # which checks them first
+        if comparison.found:
+            print(f"  {tables.already_stored(comparison.found)}", file=sys.stderr)
         outcome = comparison.measure(
             lambda recipe, size: print(f"  {recipe.technique}, {size:,}", file=sys.stderr), lambda: None, save=None
         )
@@ -444,8 +446,7 @@ def main(
     known, found = {}, []
     if save:
         try:
-            writer = store.Writer(store.Store(), save, resume=True)
-            known = {key: each for key, each in writer.done().items() if each.stored.commit == writer.commit}
+            known = store.Writer(store.Store(), save, resume=True).done()
         except StoreError as error:
             print(error, file=sys.stderr)
             raise typer.Exit(2) from None

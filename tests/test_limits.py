@@ -6,12 +6,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import making
 import pytest
+from conftest import git
 from lines import loaded
+from test_store import add, commit_later
 
-from gpu_cookbook import catalogue
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import TIMED, Metric, Result, Status, Timing
 from gpu_cookbook.run import compare
+from gpu_cookbook.store.asv_files import Store, Writer
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
 limits = loaded(SCRIPT)
@@ -51,13 +55,36 @@ def test_all_results_of_a_workload_are_measured_at_once_but_those_that_are_known
         return replace(Result.of(recipe, size, Status.OK), timings={Metric.RESIDENT: Timing(1e-3)})
 
     monkeypatch.setattr(compare.Comparison, "measure", measure)
-    known = result(catalogue.find("increment", "torch"), limits.LARGE)
+    known = replace(result(catalogue.find("increment", "torch"), limits.LARGE), origin=making.BOX)
     results = limits.Results({known.key: known})
     for technique in ("torch", "jax"):
         assert results.get("increment", technique, limits.LARGE, "resident") == 1e-3
     assert results.get("increment", "nosuch", limits.LARGE, "resident") is None
     assert len(asked) == len(set(asked)) and ("torch", limits.LARGE) not in asked
     assert {("torch", limits.SMALL), ("jax", limits.LARGE), ("warp_tuned", limits.SMALL)} < set(asked)
+
+
+def test_what_is_stored_of_the_same_code_counts_at_any_commit_and_is_named(clone, monkeypatch, capsys):
+    gpu = machine.Gpu(0, "NVIDIA H100", 2**36, (9, 0))
+    monkeypatch.setattr(machine, "nvidia", lambda: machine.Nvidia("580.1", (13, 0), (gpu,)))
+    monkeypatch.setattr(machine, "clock", lambda: "1,980 MHz")
+    add(Writer(Store(), "m"), "torch", limits.LARGE, median=0.1, device=gpu.name, driver="580.1")
+    first = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+
+    def rows(known):
+        assert limits.Results(known).get("multiply", "torch", limits.LARGE, "resident") == pytest.approx(0.1)
+        yield "multiply 2**28", "torch", "100 ms", "–", None, None, "ratio"
+
+    asked = []
+    monkeypatch.setattr(
+        compare.Comparison, "measure", lambda self, *_, save: asked.extend(self.left) or compare.Outcome()
+    )
+    monkeypatch.setattr(limits, "rows", rows)
+    monkeypatch.setattr(limits, "FILE", clone / "benchmarks/results/limits.jsonl")
+    limits.main(save="m", stored=False)
+    assert f"  1 result is already stored: 1 of commit {first[:8]}, " in capsys.readouterr().err
+    assert limits.LARGE not in {recipe.technique: sizes for recipe, sizes in asked}["torch"]
 
 
 def test_without_a_gpu_it_says_so(tmp_path):
