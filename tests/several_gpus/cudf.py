@@ -2,6 +2,9 @@
 
 import distributed
 import pandas as pd
+from pandas import Series
+
+__all__ = ["DataFrame", "Series"]
 
 
 def DataFrame(columns):
