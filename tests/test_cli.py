@@ -204,7 +204,10 @@ def test_show_prints_the_script():
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
-        (["show", "group_mean_strings", "xyzzy"], "There are: cudf, cudf_pandas, cudf_polars, numpy, pandas, polars."),
+        (
+            ["show", "group_mean_strings", "xyzzy"],
+            "There are: cudf, cudf_pandas, cudf_polars, dask, dask_cuda, dask_cudf, numpy, pandas, polars.",
+        ),
         (["compare", "--format", "yaml"], "'yaml' is not one of"),
         (
             ["check", "-t", "torch", "--lane", "tuned"],

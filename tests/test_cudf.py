@@ -64,6 +64,24 @@ def test_right_on_the_host(workload, technique, tmp_path):
     assert "sizes right" in found.stdout
 
 
+def changed(workload, technique, old, new, folder):
+    """Its file, with other text in it."""
+    path = RECIPES[workload, technique].path
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    other = folder / workload / path.name
+    other.parent.mkdir()
+    other.write_text(text.replace(old, new), encoding="utf-8")
+    return other
+
+
+@pytest.mark.parametrize(("workload", "rows"), [("group_mean", 26), ("group_mean_strings", 25)])
+def test_right_in_many_partitions(workload, rows, tmp_path):
+    """None of the edge sizes has as many rows as a partition."""
+    found = done(changed(workload, "dask_cudf", f"ROWS = 2**{rows}", "ROWS = 50", tmp_path), tmp_path)
+    assert found.returncode == 0, found.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "technique", "old", "new", "fault"),
@@ -81,6 +99,8 @@ def test_right_on_the_host(workload, technique, tmp_path):
         marked("group_mean_strings", "cudf", ", sort=True", "", "elements are wrong"),
         marked("group_mean_strings", "cudf", ".str.zfill(20)", "", "elements are wrong"),
         marked("group_mean_strings", "cudf_polars", '.sort("key")', '.sort("value")', "elements are wrong"),
+        marked("group_mean_strings", "dask_cudf", ".str.zfill(20)", "", "elements are wrong"),
+        marked("group_mean_strings", "dask_cuda", ".str.zfill(20)", "", "elements are wrong"),
         marked("read_parquet", "cudf", '[table["key"]', '[table["value"]', "elements are wrong"),
         marked("convolution", "cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
         marked("convolution", "scipy_cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
@@ -89,10 +109,4 @@ def test_right_on_the_host(workload, technique, tmp_path):
     ],
 )
 def test_the_fake_finds_what_is_wrong(workload, technique, old, new, fault, tmp_path):
-    path = RECIPES[workload, technique].path
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    changed = tmp_path / workload / path.name
-    changed.parent.mkdir()
-    changed.write_text(text.replace(old, new), encoding="utf-8")
-    assert fault in done(changed, tmp_path).stderr
+    assert fault in done(changed(workload, technique, old, new, tmp_path), tmp_path).stderr

@@ -99,6 +99,17 @@ def test_right_at_edge_sizes_layouts_and_values(recipe):
     assert [each.reason for each in results if not each.ok] == []
 
 
+@pytest.mark.skipif(not machine.installed("dask"), reason="dask not installed")
+@pytest.mark.parametrize("recipe", catalogue.choose(["group_mean", "group_mean_strings"], ["dask"]))
+def test_dask_puts_many_partitions_in_order(recipe, monkeypatch):
+    """None of the edge sizes has as many rows as a partition."""
+    monkeypatch.setattr(module_of(recipe), "ROWS", 50)
+    workload = catalogue.workload_module(recipe.workload)
+    keys, values = workload.inputs((1_003, 400))
+    for inputs in ((keys, values), (keys - 200, values), (np.sort(keys), values)):
+        assert Expected(workload, inputs).disagreement(compute(recipe, inputs)) is None
+
+
 def test_a_size_of_pca_with_too_few_rows_or_columns_is_refused():
     for size in ((9, 20), (20, 9)):
         with pytest.raises(ValueError, match=f"at least 10 rows and 10 columns, not {size[0]}×{size[1]}"):

@@ -3,6 +3,10 @@
 As group_mean in all else. upload() is given whole numbers, and makes strings of 20 characters of them, with zeros in
 front: zfill(20) holds every int64. Only the time of a first result has that of upload() in it. The means are in the
 order of the strings: a minus comes before all digits.
+
+There are fewer rows than in group_mean because of the CPU's time, not of memory. With 50,000,000 rows of 10,000,000
+keys, on two cores, one call took NumPy 59 s and 71 s in two processes, pandas 26 s and 36 s, and Polars 15 s and 21 s,
+and a result takes several calls. No process took more than 5.4 GiB.
 """
 
 import numpy as np
