@@ -7,8 +7,8 @@ Shapes: fewer than 2**31 rows
 Environment: rapids
 Follows: https://docs.rapids.ai/api/dask-cudf/stable/
 
-from_cudf() takes longer than all else: it makes a Python list of the whole index, to see where partitions begin, and
-hashes all values. Tables that Dask reads from files do not need it.
+from_cudf() makes a Python list of the whole index, to see where partitions begin, and hashes all values. Tables that
+Dask reads from files do not need it.
 """
 
 import cudf
