@@ -32,6 +32,7 @@ NOT_FOR_CUDA_11 = (
     "cuda-pathfinder",
     "cuda-tile",
     "cudf-",
+    "cuml-",
     "dask-cuda",
     "jax[cuda13]",
     "numba-cuda",

@@ -208,6 +208,14 @@ polars.LazyFrame({"x": [1.0]}).select(polars.col("x").mean()).collect(engine=pol
         ("scikit-learn",),
         "import sklearn.linear_model; sklearn.linear_model.Ridge().fit([[1.0], [2.0]], [1.0, 2.0])",
     ),
+    Framework(
+        "cuML",
+        "cuml",
+        ("cuml-cu13", "cuml-cu12"),
+        "import cuml",
+        "import cuml, numpy; cuml.Ridge().fit(numpy.eye(2), numpy.ones(2))",
+        needs_gpu=True,
+    ),
     Framework("joblib", "joblib", ("joblib",), "import joblib"),
     Framework("Ray", "ray", ("ray",), "import ray"),
     Framework(

@@ -57,6 +57,7 @@ CHANGED_BY_FRAMEWORKS = {
     # cuda.compute is the same one, for operators in Python.
     "cuda.compute": ("sys.excepthook", "the root logger"),
     "numba-cuda-mlir": ("sys.excepthook", "the root logger"),
+    "cuML": (VARIABLE + "CUML_ACCEL_",),  # cuml.accel.install() also holds for processes that are started later
     "Polars": (VARIABLE + "UCX_",),  # its engine on GPUs imports ucxx, which sets those of UCX that are not set
     "Triton": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),  # it works on PyTorch's tensors
 }

@@ -3,6 +3,7 @@
 Framework: cuML
 Runs on: NVIDIA GPU
 Install: pip install cuml-cu13
+Shapes: fewer than 2**31 rows
 Environment: rapids
 Follows: https://docs.nvidia.com/cuml/latest/api/generated/cuml.linear_model.Ridge/
 
@@ -18,9 +19,12 @@ from cuml.linear_model import Ridge
 ALPHA = 1.0  # also its default
 
 
-def upload(*arrays):
+def upload(samples, targets):
+    if np.size(targets) >= 2**31:
+        raise ValueError(f"cuML counts rows with 32 bits, and cannot take {np.size(targets):,}")
+    host = [np.asarray(x, np.float64, order="C") for x in (samples, targets)]
     # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
-    return tuple(cp.asarray(np.asarray(x, np.float64, order="C"), blocking=True) for x in arrays)
+    return tuple(cp.asarray(x, blocking=True) for x in host)
 
 
 def regression(samples, targets):

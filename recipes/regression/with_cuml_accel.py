@@ -3,6 +3,7 @@
 Framework: cuML
 Runs on: NVIDIA GPU
 Install: pip install cuml-cu13 scikit-learn
+Shapes: fewer than 2**31 rows
 Environment: rapids
 Follows: https://docs.nvidia.com/cuml/latest/cuml-accel/
 
@@ -22,8 +23,10 @@ from sklearn.linear_model import Ridge  # noqa: E402
 ALPHA = 1.0  # also its default
 
 
-def upload(*arrays):
-    return tuple(np.asarray(x, np.float64, order="C") for x in arrays)
+def upload(samples, targets):
+    if np.size(targets) >= 2**31:
+        raise ValueError(f"cuML counts rows with 32 bits, and cannot take {np.size(targets):,}")
+    return np.asarray(samples, np.float64, order="C"), np.asarray(targets, np.float64, order="C")
 
 
 def regression(samples, targets):
