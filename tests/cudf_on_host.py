@@ -24,13 +24,15 @@ def main(path):
         del workload.special_inputs
     else:
         fake_cudf.install()
+    if "cuml" in recipe.packages:
+        fake_cudf.install_cuml()
     loader = Loader(recipe)
     loader.imports()
     if "polars" in recipe.packages:
         fake_cudf.collect_on_host(sys.modules["polars"])
     if "scipy" in recipe.packages:
         fake_cudf.dispatch_signals()
-    if "sklearn" in recipe.packages:
+    if "sklearn" in recipe.packages and "cuml" not in recipe.packages:
         fake_cudf.dispatch(sys.modules["sklearn"])
     if "torch" in recipe.packages:
         fake_cudf.without_cuda(sys.modules["torch"])

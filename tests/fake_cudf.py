@@ -1,7 +1,9 @@
-"""What the recipes of convolution, pca, regression and the workloads on tables for a GPU use of cuDF, dask-cudf, CuPy,
-Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy and the libraries' own engines for the CPU do the
-work. test_cudf.py runs them."""
+"""What the recipes of convolution, pca, regression and the workloads on tables for a GPU use of cuDF, dask-cudf, cuML,
+CuPy, Polars, PyTorch, SciPy and scikit-learn, on the host: pandas, NumPy, scikit-learn and the libraries' own engines
+for the CPU do the work. test_cudf.py runs them."""
 
+import contextlib
+import importlib
 import io
 import os
 import sys
@@ -93,9 +95,69 @@ def install():
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
     cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
-    for name in ("abs", "column_stack", "maximum", "ones", "sign", "take_along_axis"):
+    for name in ("abs", "column_stack", "maximum", "ones", "sign", "take_along_axis", "zeros"):
         setattr(cupy, name, getattr(np, name))
     cupy.float32, signal.fftconvolve = np.float32, fftconvolve
+    sys.modules.update(zip(names, modules, strict=True))
+
+
+profiles = []  # those of cuml.accel that are open
+
+
+@contextlib.contextmanager
+def profile(quiet=False):
+    assert quiet, "cuml.accel prints its profile"
+    found = SimpleNamespace(method_calls={})
+    profiles.append(found)
+    try:
+        yield found
+    finally:
+        profiles.remove(found)
+
+
+def refuse_one_row(samples):
+    if len(samples) < 2:
+        raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
+
+
+def accelerated(estimator, name):
+    """cuml.accel's, which leaves to scikit-learn what it does not do, and tells the profiles so."""
+
+    def fit(self, *arrays):
+        refuse_one_row(arrays[0])
+        on_cpu = self.get_params().get("positive", False)
+        for each in profiles:
+            each.method_calls[f"{name}.fit"] = SimpleNamespace(gpu_calls=1 - on_cpu, cpu_calls=int(on_cpu))
+        return estimator.fit(self, *arrays)
+
+    return type(name, (estimator,), {"fit": fit, "__init__": estimator.__init__})
+
+
+def install_cuml():
+    """Stands for cuML in this process: scikit-learn does the work."""
+    estimators = {"decomposition": "PCA", "linear_model": "Ridge"}
+    sklearn = {name: importlib.import_module(f"sklearn.{name}") for name in estimators}
+
+    def pca(*, n_components, svd_solver="auto"):
+        assert svd_solver in ("auto", "full"), "jacobi is not exact"
+        return sklearn["decomposition"].PCA(n_components, svd_solver="full")
+
+    class Ridge(sklearn["linear_model"].Ridge):
+        def fit(self, samples, targets):
+            refuse_one_row(samples)
+            return super().fit(samples, targets)
+
+    def accelerate_estimators():
+        """cuml.accel.install(): estimators that are imported later are others, also in processes started later."""
+        os.environ |= {"CUML_ACCEL_ENABLED": "1", "CUML_ACCEL_LOG_LEVEL": "warn"}
+        for module, name in estimators.items():
+            sys.modules[f"sklearn.{module}"] = other = ModuleType(f"sklearn.{module}")
+            setattr(other, name, accelerated(getattr(sklearn[module], name), name))
+
+    names = ("cuml", "cuml.accel", "cuml.decomposition", "cuml.linear_model")
+    cuml, accel, decomposition, linear_model = modules = [ModuleType(name) for name in names]
+    decomposition.PCA, linear_model.Ridge = pca, Ridge
+    cuml.accel, accel.install, accel.profile = accel, accelerate_estimators, profile
     sys.modules.update(zip(names, modules, strict=True))
 
 

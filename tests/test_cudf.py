@@ -1,6 +1,6 @@
 """The recipes of convolution, pca, regression and the workloads on tables for GPUs run without one: in front of a fake
-of cuDF that is made of pandas, of one of CuPy that is made of NumPy, and with Polars, PyTorch, SciPy and scikit-learn
-on the CPU."""
+of cuDF that is made of pandas, of one of CuPy that is made of NumPy, of one of cuML that is made of scikit-learn, and
+with Polars, PyTorch, SciPy and scikit-learn on the CPU."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ RECIPES = {
     if each.runs_on in ("NVIDIA GPU", "every NVIDIA GPU")
 }
 SCRIPT = Path(__file__).with_name("cudf_on_host.py")
-NEEDS = {"cudf_polars": "polars", "sklearn_cupy": "sklearn"}
+NEEDS = {"cudf_polars": "polars", "cuml": "sklearn", "cuml_accel": "sklearn", "sklearn_cupy": "sklearn"}
 
 
 # What each process needs is imported once, which takes longer than most of what they do: they are forked from that.
@@ -106,6 +106,12 @@ def test_right_in_three_partitions(workload, rows, few, tmp_path):
         marked("read_parquet", "cudf", '[table["key"]', '[table["value"]', "elements are wrong"),
         marked("convolution", "cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
         marked("convolution", "scipy_cupy", 'mode="full"', 'mode="same"', "the result holds 2 numbers instead of 6"),
+        marked("pca", "cuml", 'svd_solver="full"', 'svd_solver="jacobi"', "jacobi is not exact"),
+        marked("pca", "cuml_accel", "cuml.accel.install()\n", "", "KeyError: 'PCA.fit'"),
+        marked("pca", "cuml_accel", "quiet=True", "", "cuml.accel prints its profile"),
+        marked("regression", "cuml", "if len(samples) == 1:", "if False:", "a minimum of 2 is required"),
+        marked("regression", "cuml_accel", "if len(samples) == 1:", "if False:", "a minimum of 2 is required"),
+        marked("regression", "cuml_accel", "alpha=ALPHA", "alpha=ALPHA, positive=True", "left Ridge to scikit-learn"),
         marked("pca", "sklearn_cupy", ', svd_solver="covariance_eigh"', "", "AssertionError"),
         marked("regression", "sklearn_cupy", ', solver="svd"', "", "AssertionError"),
     ],

@@ -6,9 +6,9 @@ Install: pip install cuml-cu13
 Environment: rapids
 Follows: https://docs.nvidia.com/cuml/latest/api/generated/cuml.decomposition.PCA/
 
-The solver "full", which "auto" chooses too, finds the eigenvectors of the covariance matrix, as scikit-learn's
-"covariance_eigh" does; "jacobi" is not exact. cuML wants its arrays in Fortran order, and copies others. When it is
-imported, it makes CuPy allocate with RMM.
+The solver "full", which "auto" chooses too, finds the eigenvectors of the covariance matrix; "jacobi" iterates, and may
+be less exact. cuML copies an array in C order. From one in Fortran order it takes the means away where it is, and adds
+them again, after which some values are rounded. When cuML is imported, it makes CuPy allocate with RMM.
 """
 
 import cupy as cp

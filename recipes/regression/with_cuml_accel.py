@@ -5,7 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install cuml-cu13 scikit-learn
 Shapes: fewer than 2**31 rows
 Environment: rapids
-Follows: https://docs.nvidia.com/cuml/latest/cuml-accel/
+Follows: https://docs.nvidia.com/cuml/latest/cuml-accel/usage/
+Follows: https://docs.nvidia.com/cuml/latest/cuml-accel/logging-and-profiling/
 
 install() is for the whole process, and for what imports scikit-learn after it; python -m cuml.accel SCRIPT does the
 same without the two lines. Estimators, parameters and inputs that cuML does not have are left to scikit-learn, without
