@@ -67,7 +67,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         return cuda.to_device(np.array([np.nan]))
     samples = cuda.device_array(min(chunk, rows) * min(chunk, columns), np.float64)
     blocks = min(BLOCKS, (min(chunk, rows) + 1) // 2)
-    states = create_xoroshiro128p_states(blocks * THREADS, seed)
+    # np.uint64: after a seed that fits an int64, Numba refuses plain ones from 2**63 on.
+    states = create_xoroshiro128p_states(blocks * THREADS, np.uint64(seed))
     partial = cuda.to_device(np.zeros(blocks))
     result = cuda.device_array(1, np.float64)
     for row in range(0, rows, chunk):
