@@ -20,8 +20,7 @@ FREE = min((free for _, free in machine.device_memory()), default=0)
     "recipe",
     recipes(
         lambda r: r.workload in ("multiply", "increment", "subset_mean", "norm"),
-        # Its multiply, increment and norm refuse such arrays, which tests/test_warp.py looks at.
-        lambda r: r.framework != "Warp" or r.workload == "subset_mean",
+        lambda r: r.framework != "Warp",  # which refuses such arrays: tests/test_warp.py looks at that
         lambda r: r.runs_on in ("NVIDIA GPU", "NVIDIA GPU or CPU", "OpenCL device") and "dask" not in r.technique,
     ),
 )
