@@ -953,6 +953,19 @@ def test_a_run_is_hidden_with_all_that_it_measured():
     assert all(each.within > 1.5 for each in found)  # as far as these runs are apart
 
 
+@pytest.mark.parametrize(
+    ("rights", "lanes"),
+    [
+        ({("idiomatic", "any size"): 0.95, ("idiomatic", "a run"): 1.0, ("tuned", "any size"): 1.0}, "idiomatic"),
+        ({("idiomatic", "any size"): 0.94, ("idiomatic", "a run"): 1.0}, "none"),
+        ({}, "none"),
+    ],
+)
+def test_a_lane_reaches_the_goal_for_sizes_and_for_runs(rights, lanes):
+    records = [{"lane": lane, "hidden": hidden, "right": right} for (lane, hidden), right in rights.items()]
+    assert evaluation._explained(records).endswith(f"Lanes that reach it: {lanes}.")
+
+
 def test_one_size_that_is_left_gives_no_advice():
     two = [each for each in straight() if each.size != MIDDLE]
     found = list(evaluation.cases(two))
