@@ -35,6 +35,7 @@ STANDARD = {
     "itertools": ("parts and pairs", ()),
     "math": ("plain numbers", ()),
     "numbers": ("plain numbers", ()),
+    "operator": ("whole numbers of any kind", ("index",)),
     "queue": ("handing work to threads", ()),
     "string": ("kernels with a constant to fill in", ("Template",)),
     "struct": ("arguments of kernels", ()),

@@ -141,6 +141,9 @@ class LeaveOut(ast.NodeTransformer):
                 if to.attr in self.dtypes:
                     self.left_out.add("conversions")
                     return x
+            case ast.Call(ast.Name("map"), [ast.Name("index"), ast.Tuple() as numbers]):
+                self.left_out.add("conversions")
+                return numbers
             case ast.Call(ast.Name("tuple"), [ast.Tuple() | ast.List() as literal]):
                 return ast.Tuple(literal.elts, ast.Load())
             case ast.Call(ast.Attribute(attr="block_until_ready"), [ast.Tuple() as there]):  # as blocking=True

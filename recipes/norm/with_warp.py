@@ -9,6 +9,7 @@ Shapes: 1 to 4 dimensions, fewer than 2**31 elements
 
 When Warp is first used, it prints what it finds, and then each module that it compiles, unless the program sets
 wp.config.log_level = wp.LOG_WARNING. It keeps compiled kernels in ~/.cache/warp, or where WARP_CACHE_PATH says.
+On a CPU, calls from several threads must take turns: Warp's tiles share their memory there, and the process may crash.
 """
 
 import math

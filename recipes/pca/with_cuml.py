@@ -7,8 +7,7 @@ Environment: rapids
 Follows: https://docs.nvidia.com/cuml/latest/api/generated/cuml.decomposition.PCA/
 
 The solver "full", which "auto" chooses too, finds the eigenvectors of the covariance matrix; "jacobi" iterates, and may
-be less exact. cuML copies an array in C order. From one in Fortran order it takes the means away where it is, and adds
-them again, after which some values are rounded. When cuML is imported, it makes CuPy allocate with RMM.
+be less exact. When cuML is imported, it makes CuPy allocate with RMM.
 """
 
 import cupy as cp
@@ -29,7 +28,8 @@ def pca(samples):
             f"pca takes a float64 array of at least {COMPONENTS} rows and {COMPONENTS} columns, not"
             f" {samples.dtype} {samples.shape}"
         )
-    model = PCA(n_components=COMPONENTS, svd_solver="full").fit(samples)
+    # From an array in Fortran order, cuML would take away the means where it is; one in C order it copies.
+    model = PCA(n_components=COMPONENTS, svd_solver="full").fit(cp.ascontiguousarray(samples))
     return cp.column_stack((model.explained_variance_, model.components_))
 
 

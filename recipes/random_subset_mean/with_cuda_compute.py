@@ -14,6 +14,7 @@ of the same kind in the same thread, or until cuda.compute.clear_all_caches().
 """
 
 import math
+from operator import index
 
 import cupy as cp
 import numpy as np
@@ -76,6 +77,7 @@ def add_subset(x, first_row, first_column):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

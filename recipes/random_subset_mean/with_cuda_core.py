@@ -10,6 +10,7 @@ StridedMemoryView of a Buffer: memory with a shape and a dtype.
 """
 
 import math
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +38,12 @@ def on_host(x):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)  # 0 / 0 is NaN in the last kernel
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)  # 0 / 0 is NaN in the last kernel
     samples = empty((max(1, min(chunk, rows) * min(chunk, columns)),))
     partial, result = empty((BLOCKS,)), empty(())
     partial.exporting_obj.fill(0, stream=stream)

@@ -6,10 +6,13 @@ Install: pip install "cupy-cuda13x[ctk]"
 Follows: https://docs.cupy.dev/en/stable/reference/random.html
 """
 
+from operator import index
+
 import cupy as cp
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     rng = cp.random.default_rng(seed)  # one: each chunk goes on where the one before it ended

@@ -11,6 +11,8 @@ Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"). Ea
 of its place alone, and so chunk has no say in what they are.
 """
 
+from operator import index
+
 import cuda.tile as ct
 import cupy as cp
 
@@ -53,6 +55,7 @@ def add_subset(
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

@@ -81,7 +81,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if count == 0:
         return cp.array(cp.nan)
     sums = cp.empty(min(BLOCKS, (rows + 1) // 2))
-    arguments = rows, columns, seed & WORD, seed >> 32, sums, PAIRS
+    arguments = int(rows), int(columns), int(seed) & WORD, int(seed) >> 32, sums, PAIRS
     ct.launch(cp.cuda.get_current_stream(), (sums.size,), add_subset, arguments)
     return sums.sum() / count + 11
 

@@ -10,11 +10,14 @@ Each chunk has a generator of its own, and NumPy takes 128 bits for its seed: of
 with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks of 100,000².
 """
 
+from operator import index
+
 import dask.array as da
 import numpy as np
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if rows * columns == 0:  # NumPy warns

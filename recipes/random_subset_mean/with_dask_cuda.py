@@ -11,6 +11,7 @@ a probability of n (n - 1) / 2 / 2**32. That is 1.2e-6 for the 100 chunks of 100
 """
 
 from contextlib import contextmanager, nullcontext
+from operator import index
 from uuid import uuid4
 
 import cupy as cp
@@ -31,6 +32,7 @@ def engine(address=None):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if rows * columns == 0:

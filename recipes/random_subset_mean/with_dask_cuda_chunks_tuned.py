@@ -66,10 +66,10 @@ def subset(x, block_info):
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
-    if rows * columns == 0:
+    if not (rows and columns):
         return distributed.default_client().compute(da.from_array(np.array(np.nan)))
 
-    chunks = da.core.normalize_chunks(chunk, (rows, columns))
+    chunks = da.core.normalize_chunks(int(chunk), (int(rows), int(columns)))
     repeats = left_out(seed, len(chunks[0]) * len(chunks[1]))
     halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
     meta = np.empty((0, 0))

@@ -11,11 +11,14 @@ samples with a probability of n (n - 1) / 2 / 2**19968. That is below 1e-6000 fo
 RandomState is NumPy's older generator, which NumPy keeps as it is.
 """
 
+from operator import index
+
 import dask.array as da
 import numpy as np
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if rows * columns == 0:  # NumPy warns

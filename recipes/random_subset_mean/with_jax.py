@@ -11,6 +11,8 @@ three quarters of a GPU's memory when it first computes there, unless the enviro
 XLA_PYTHON_CLIENT_PREALLOCATE is false before jax is imported. gpu-cookbook sets it so.
 """
 
+from operator import index
+
 import jax
 import jax.numpy as jnp
 
@@ -27,6 +29,7 @@ def add_subset(total, x, first):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

@@ -56,7 +56,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     # Without enable_x64, JAX makes float32 of float64. As a context it holds for these lines in this thread only.
     with jax.enable_x64(True):
-        if rows * columns == 0:
+        if not (rows and columns):
             return jnp.full((), jnp.nan)
         most = max(1, int(chunk) ** 2 // 4)
         wide = min(most, int(columns + 3) // 4)

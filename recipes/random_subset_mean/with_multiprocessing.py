@@ -14,6 +14,7 @@ with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks
 import multiprocessing
 import os
 from contextlib import contextmanager
+from operator import index
 
 import numpy as np
 
@@ -30,12 +31,13 @@ def engine():
 
 def chunk_sum(row, column, shape, seed):
     """The sum of the subset of the chunk that starts at this row and column of the whole array."""
-    rng = np.random.default_rng([seed, row, column])  # another one for each chunk
+    rng = np.random.default_rng([row, column, seed])  # another one for each chunk
     x = rng.normal(10, 1, shape)
     return (x[row % 2 :: 2, column % 2 :: 2] + 1).sum()
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     tasks = [

@@ -13,6 +13,7 @@ probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 import multiprocessing
 from contextlib import ExitStack, contextmanager
 from itertools import islice, product
+from operator import index
 
 import cupy as cp
 
@@ -35,7 +36,7 @@ def use(gpu):
 
 def share(gpu, gpus, rows, columns, chunk, seed):
     """What one GPU adds to the mean: it makes every gpus-th chunk."""
-    rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
+    rng = cp.random.default_rng([gpu, seed])  # one per GPU: each chunk goes on where the one before it ended
     total = cp.zeros(())  # on the device: nothing waits for a chunk
     for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
         x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))
@@ -47,6 +48,7 @@ def share(gpu, gpus, rows, columns, chunk, seed):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")

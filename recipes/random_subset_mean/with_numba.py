@@ -7,6 +7,8 @@ Follows: https://nvidia.github.io/numba-cuda/user/random.html
 Math: float64, but xoroshiro128p_normal_float64 makes each sample of two float32 numbers
 """
 
+from operator import index
+
 import numpy as np
 from numba import cuda
 from numba.cuda.random import create_xoroshiro128p_states, xoroshiro128p_normal_float64
@@ -58,6 +60,7 @@ def fill_normal(states, x):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

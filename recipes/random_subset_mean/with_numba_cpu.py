@@ -13,6 +13,7 @@ with a probability of n (n - 1) / 2 / 2**128. That is 1.5e-35 for the 100 chunks
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from operator import index
 
 import numpy as np
 from numba import njit
@@ -32,12 +33,13 @@ def sum_of_chunk(rng, first_row, end_row, first_column, end_column):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
 
     def chunk_sum(place):
         row, column = place
-        rng = np.random.default_rng([seed, row, column])  # another one for each chunk
+        rng = np.random.default_rng([row, column, seed])  # another one for each chunk
         return sum_of_chunk(rng, row, min(row + chunk, rows), column, min(column + chunk, columns))
 
     places = [(row, column) for row in range(0, rows, chunk) for column in range(0, columns, chunk)]

@@ -6,8 +6,8 @@ Install: pip install numba numpy
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. A call of the C library's log, sin or cos would keep the compiler from doing eight samples in one instruction;
-polynomials do not. Written out, they and Philox make this file long.
+stored. The C library's log, sin and cos keep the compiler from doing eight samples in one instruction; polynomials,
+which make this file long, do not. Where libgomp is missing, calls from several threads must take turns.
 """
 
 import math

@@ -13,6 +13,7 @@ seed and of its place alone.
 """
 
 import math
+from operator import index
 
 import numpy as np
 from numba_cuda_mlir import cuda
@@ -82,6 +83,7 @@ def fill_normal(x, first_row, first_column, seed):  # rows are shared out among 
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

@@ -7,6 +7,7 @@ Needs: nvcc
 Follows: https://documen.tician.de/pycuda/array.html
 """
 
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ restart = generator.module.get_function("prepare").prepare("PnPn")
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     count = ((rows + 1) // 2) * ((columns + 1) // 2)

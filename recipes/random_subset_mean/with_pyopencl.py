@@ -8,6 +8,7 @@ Follows: https://documen.tician.de/pyopencl/array.html
 Calls from several threads must take turns: they would share the generator and its counter.
 """
 
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ groups = 8 * device.max_compute_units  # 8 × 256 work-items fill a compute unit
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

@@ -12,6 +12,7 @@ probability of n (n - 1) / 2 / 2**32. That is 6.5e-9 for 8 GPUs.
 
 from contextlib import contextmanager, nullcontext
 from itertools import islice, product
+from operator import index
 from unittest import mock
 
 import cupy as cp
@@ -42,7 +43,7 @@ class Worker:
 
     def share(self, gpu, gpus, rows, columns, chunk, seed):
         """What one GPU adds to the mean: it makes every gpus-th chunk."""
-        rng = cp.random.default_rng([seed, gpu])  # one per GPU: each chunk goes on where the one before it ended
+        rng = cp.random.default_rng([gpu, seed])  # one per GPU: each chunk goes on where the one before it ended
         total = cp.zeros(())  # on the device: nothing waits for a chunk
         for row, column in islice(product(range(0, rows, chunk), range(0, columns, chunk)), gpu, None, gpus):
             x = rng.standard_normal((min(chunk, rows - row), min(chunk, columns - column)))
@@ -54,6 +55,7 @@ class Worker:
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")

@@ -6,12 +6,15 @@ Install: pip install torch
 Follows: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
 """
 
+from operator import index
+
 import torch
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     bits = 64 if device.type == "cuda" else 32  # the generator of the CPU leaves out all others

@@ -15,6 +15,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from pathlib import Path
+from threading import Lock
 
 import cupy as cp
 import numpy as np
@@ -28,6 +29,7 @@ GPUS = cp.cuda.runtime.getDeviceCount()
 
 add_subset = cp.RawKernel(KERNEL, "add_subset")
 pipes, job = [], None  # a pipe to the process of each GPU, and what looks after all of them
+TURN = Lock()  # each process gets the sums in the same order, and each answer goes to its own caller
 
 
 @contextmanager
@@ -77,11 +79,12 @@ def part(gpu, rows, columns, seed):
 def total(rows, columns, seed):
     """The sum of the subset's samples, as normal(0, 1). If a process has ended, job.join() ends the others, which would
     wait for it in NCCL, and raises torch.multiprocessing.ProcessExitedException."""
-    for pipe in pipes:
-        pipe.send((rows, columns, seed))
-    if connection.wait([pipes[0], *job.sentinels]) != [pipes[0]]:
-        job.join()
-    return pipes[0].recv()
+    with TURN:
+        for pipe in pipes:
+            pipe.send((rows, columns, seed))
+        if connection.wait([pipes[0], *job.sentinels]) != [pipes[0]]:
+            job.join()
+        return pipes[0].recv()
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):

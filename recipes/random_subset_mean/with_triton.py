@@ -12,6 +12,7 @@ No two of them share a place, and so chunk has no say in what they are.
 """
 
 import math
+from operator import index
 
 import torch
 import triton
@@ -38,6 +39,7 @@ def add_subset(rows, columns, seed, sums, BLOCK: tl.constexpr):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:

@@ -17,6 +17,8 @@ where WARP_CACHE_PATH says.
 On a CPU, calls from several threads must take turns: Warp's tiles share their memory there, and the process may crash.
 """
 
+from operator import index
+
 import numpy as np
 import warp as wp
 
@@ -55,6 +57,7 @@ def mean_of_sums(sums: wp.array[wp.float64], count: wp.float64, mean: wp.array[w
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**32 or rows * columns > 2**32:

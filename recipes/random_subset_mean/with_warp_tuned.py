@@ -6,8 +6,8 @@ Install: pip install warp-lang
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
 Warp prints what it compiles, unless wp.config.log_level = wp.LOG_WARNING, and keeps it where WARP_CACHE_PATH says.
-Sample (i, j) is a function of the seed, i and j alone (Philox), so only those of the subset are made, and none is
-stored. On an NVIDIA H200: 12.3 ms for 100,000²; a kernel in CUDA C takes 9.5 (with_cuda_core_tuned.py).
+Only the samples of the subset are made, each from the seed and its place (Philox), and none is stored. On an H200:
+12.3 ms for 100,000²; CUDA C takes 9.5 (with_cuda_core_tuned.py). On a CPU, threads must take turns, as in with_warp.py.
 """
 
 import math
@@ -94,7 +94,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
         return wp.full(1, np.nan, dtype=f64)
     blocks = min(BLOCKS, (rows + 1) // 2)
     sums, mean = wp.empty(blocks, dtype=f64), wp.empty(1, dtype=f64)
-    wp.launch_tiled(add_subset, dim=blocks, inputs=[rows, columns, seed, sums], block_dim=THREADS)
+    wp.launch_tiled(add_subset, dim=blocks, inputs=[int(rows), int(columns), int(seed), sums], block_dim=THREADS)
     wp.launch_tiled(mean_of_sums, dim=1, inputs=[sums, count, mean], block_dim=THREADS)
     return mean
 

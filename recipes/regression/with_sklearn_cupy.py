@@ -6,7 +6,8 @@ Install: pip install scikit-learn "cupy-cuda13x[ctk]"
 Follows: https://scikit-learn.org/stable/modules/array_api.html
 
 What scikit-learn's estimators do by the Array API, they do on the device of the array that they are given. Of Ridge's
-solvers only "svd" does: it takes several times as many operations as normal equations, and loses fewer digits. SciPy
+solvers only "svd" does: it takes several times as many operations as normal equations, and loses fewer digits. It takes
+singular values of 1e-15 and less for zero, so the coefficients of samples that are as small are zero, too. SciPy
 must support the Array API, too, which it does if the environment variable SCIPY_ARRAY_API is 1 before it is imported:
 gpu-cookbook sets it so.
 """
