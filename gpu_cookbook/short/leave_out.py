@@ -244,6 +244,14 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
+def _is_plain(node: ast.expr) -> bool:
+    """Whether it is a name, or a number of NumPy's that is made of one."""
+    match node:
+        case ast.Name() | ast.Call(ast.Attribute(ast.Name("np")), [ast.Name()], []):
+            return True
+    return False
+
+
 def _allocates(node: ast.expr) -> bool:
     """Whether it is a pool's way to make memory, as an argument."""
     return isinstance(node, ast.Attribute) and node.attr == "allocate"
@@ -271,7 +279,10 @@ def _spliced(nodes: list[ast.expr]) -> list[ast.expr]:
     found: list[ast.expr] = []
     for node in nodes:
         match node:
-            case ast.Starred(ast.Tuple(elts) | ast.List(elts) as value) if not hasattr(value, "lineno"):  # made here
+            # Made here, or of a few numbers; a star may also group what is long.
+            case ast.Starred(ast.Tuple(elts) | ast.List(elts) as value) if not hasattr(value, "lineno") or all(
+                map(_is_plain, elts)
+            ):
                 found += elts
             case _:
                 found.append(node)

@@ -3,6 +3,7 @@
 import ast
 import copy
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -245,7 +246,7 @@ class Program:
                 parts += ["", ""]
             parts += self.source.lines_of(node, indent)
             previous = node
-        return "\n".join(parts) + "\n"
+        return re.sub("  # noqa: .*", "", "\n".join(parts)) + "\n"
 
 
 class _Inline(ast.NodeTransformer):
