@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU or CPU
 Install: pip install "jax[cuda13]"
 Follows: https://docs.jax.dev/en/latest/_autosummary/jax.scipy.signal.fftconvolve.html
 Follows: https://docs.jax.dev/en/latest/_autosummary/jax.jit.html
+Math: float32, on a CPU denormals are zero (XLA sets its threads so)
 
 JAX does not pad to a fast length: it transforms as many values as there are results, which takes longer where that
 number has large prime factors.

@@ -5,6 +5,7 @@ Runs on: NVIDIA GPU or CPU
 Install: pip install "jax[cuda13]"
 Follows: https://docs.jax.dev/en/latest/_autosummary/jax.scipy.linalg.solve.html
 Follows: https://docs.jax.dev/en/latest/_autosummary/jax.enable_x64.html
+Math: float64, on a CPU denormals are zero (XLA sets its threads so)
 
 JAX takes three quarters of a GPU's memory when it first computes there, unless the environment variable
 XLA_PYTHON_CLIENT_PREALLOCATE is false before jax is imported. gpu-cookbook sets it so.
