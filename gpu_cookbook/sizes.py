@@ -11,8 +11,9 @@ from gpu_cookbook.terminal import fail
 
 LARGEST = 2**63 - 1  # size
 SIZE = re.compile(
-    r"(?P<sign>-?)(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|\d+(?:\.\d+)?[eE]\+?\d+)"
-    r"(?:\s*(?:\*\*|\^)\s*(?P<power>\d+))?"
+    r"(?P<sign>[+-]?)(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|\d+(?:\.\d+)?[eE]\+?\d+)"
+    r"(?:\s*(?:\*\*|\^)\s*(?P<power>\d+))?",
+    re.ASCII,
 )
 
 
@@ -22,18 +23,16 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
         return list(catalogue.default_sizes(workload))
     known = catalogue.workload_module(workload).SIZES
     examples = ", ".join(map(catalogue.option_of, known))
+    one = isinstance(known[0], int)
     try:
-        if isinstance(known[0], int):
-            return sorted(set(map(size_of, words)))
-        for word in words:
-            if not all(word.split("x")):
-                raise ValueError(f"'{word}' is not a valid size: a number is missing")
-        sizes = {tuple(map(size_of, word.split("x"))) for word in words}
+        sizes = set(map(_numbers, words))
     except ValueError as error:
-        one = "a positive integer" if isinstance(known[0], int) else "positive integers"
-        fail(f"{error}. Write {one} such as {examples}, 1_000_000, 1e6 or 2**28.")
+        fail(
+            f"{error}. Write {'a positive integer' if one else 'positive integers'} such as {examples}, 1_000_000,"
+            " 1e6 or 2**28."
+        )
     if not all(catalogue.is_size(workload, size) for size in sizes):
-        fail(f"A size of {workload} is {len(known[0])} numbers: {examples}.")
+        fail(f"A size of {workload} is {'one number' if one else f'{len(known[0])} numbers'}: {examples}.")
     too_small = getattr(catalogue.workload_module(workload), "too_small", lambda size: None)
     for size in sorted(sizes):
         if why := too_small(size):
@@ -41,19 +40,29 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
     return sorted(sizes)
 
 
+def _numbers(word: str) -> Any:
+    """The number, or the numbers between which there is an 'x'."""
+    numbers = word.split("x")
+    if numbers[1:] and not all(numbers):
+        raise ValueError(f"'{word}' is not a valid size: a number is missing")
+    return tuple(map(size_of, numbers)) if numbers[1:] else size_of(word)
+
+
 def size_of(word: str) -> int:
     """The size that a word means: 40000, 1_000_000, 1,000,000, 1e6, 2.5e6, 2**28 or 2^28. A ValueError says why it
     means none."""
-    cause = "it is not an integer"
+    cause = "it is not written as an integer"
     if match := SIZE.fullmatch(word):
         with decimal.localcontext(decimal.Context(traps=[])):  # what is too large for this, too, is infinite or NaN
             size = Decimal(match["number"].replace(",", ""))
             if match["power"] and size:  # nothing to the power of nothing is not a number
                 size **= Decimal(match["power"])
-            if match["sign"] or size < 1:
+            if match["sign"] == "-" or size < 1:
                 cause = "it is less than 1"
             elif not size <= LARGEST:
                 cause = "it is more than 2**63 - 1, the largest signed 64-bit integer, with which the recipes count"
-            elif size % 1 == 0:
+            elif size % 1:
+                cause = "it is not an integer"
+            else:
                 return int(size)
     raise ValueError(f"'{word}' is not a valid size: {cause}")

@@ -181,13 +181,17 @@ def test_show_prints_the_script():
         (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: convolution, group_mean, group_mean_strings"),
         (
             ["compare", "multiply", "--size", "4000O"],
-            "'4000O' is not a valid size: it is not an integer. Write a positive integer such as 40000, ",
+            "'4000O' is not a valid size: it is not written as an integer. Write a positive integer such as 40000, ",
         ),
         (["scale", "--size", "0"], "'0' is not a valid size: it is less than 1."),
         (["choose", "multiply", "--size", "2**63"], "'2**63' is not a valid size: it is more than 2**63 - 1"),
         (
             ["compare", "group_mean", "--size", "1e6"],
             "A size of group_mean is 2 numbers: 1000000x1000, ",
+        ),
+        (
+            ["compare", "multiply", "-s", "1e6x1000"],
+            "A size of multiply is one number: 40000, ",
         ),
         (
             ["compare", "group_mean", "--size", "5x0"],
@@ -259,7 +263,15 @@ def test_an_option_with_a_similar_name_is_suggested(option, told):
     ("word", "size"),
     [
         *(("1_000_000", 10**6), ("1,000,000", 10**6), ("1e6", 10**6), ("1E+6", 10**6), ("2.5e6", 2_500_000)),
-        *(("2**28", 2**28), ("2^28", 2**28), ("2 ** 28", 2**28), ("1_000**2", 10**6), ("007", 7), ("1**99", 1)),
+        *(
+            ("2**28", 2**28),
+            ("2^28", 2**28),
+            ("2 ** 28", 2**28),
+            ("1_000**2", 10**6),
+            ("007", 7),
+            ("+5", 5),
+            ("1**99", 1),
+        ),
         *(("9223372036854775807", 2**63 - 1), ("3**39", 3**39)),
     ],
 )
@@ -271,9 +283,10 @@ def test_a_size_in_any_notation(word, size):
     ("cause", "words"),
     [
         (
-            "is not an integer",
-            ["", "4000O", "1.5", "1.5e0", "1e-3", "1.000.000", "1,00", "1,5e6", "1__0", "1M", "2**0.5"],
+            "is not written as an integer",
+            ["", "4000O", "1.5", "5.0", "1e-3", "1.000.000", "1,00", "1,5e6", "1__0", "1M", "1k", "2**0.5", "５"],
         ),
+        ("is not an integer", ["1.5e0", "1.2345e3"]),
         ("is less than 1", ["0", "-5", "-2**2", "0e5", "0**0"]),
         ("is more than 2", ["2**63", "9**99", "9" * 5_000, "9**" + "9" * 5_000, "1e19", "1e999", "1e" + "9" * 30]),
     ],

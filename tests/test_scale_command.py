@@ -153,7 +153,7 @@ def test_what_is_stored_can_be_drawn(clone):
             if machine.gpus()
             else "This machine has no GPUs: omit --gpus",
         ),
-        (["--size", "abc"], "it is not an integer"),
+        (["--size", "abc"], "it is not written as an integer"),
         (["--size", "0"], "it is less than 1"),
         (["--chunk", "0"], "Invalid value for '--chunk'"),
         (["--chunk", "x"], "Invalid value for '--chunk'"),
