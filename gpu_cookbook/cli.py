@@ -185,8 +185,9 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListFo
     one = min(here or recipes, key=lambda recipe: (recipe.workload, recipe.technique) != EXAMPLE)
     others = [name for name in catalogue.environments() if name != machine.environment()]
     environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
+    run = "runs" if len(here) == 1 else "run"
     last = (
-        f"{len(recipes)} recipes, {len(here)} of which run here{environment}. To print one of them:"
+        f"{counted(len(recipes), 'recipe')}, {len(here)} of which {run} here{environment}. To print one of them:"
         f" gpu-cookbook show {one.workload} {one.technique}"
     )
     out.print(Text(plain(last)))
@@ -943,11 +944,11 @@ def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
     print(f"{counted(len(outcome.results), 'result')}: {totals}{early}", file=sys.stderr)
     if outcome.interrupted:
         raise typer.Exit(130)
-    if outcome.spent:
+    if outcome.measured:
         total = sum(outcome.spent.values())
         phases = sorted(outcome.spent.items(), key=lambda each: -each[1])
         shares = ", ".join(f"{seconds / total:.0%} {phase}" for phase, seconds in phases)
-        print(f"{total:,.0f} s, {total / max(1, outcome.measured):.1f} s per result: {shares}", file=sys.stderr)
+        print(f"{total:,.0f} s, {total / outcome.measured:.1f} s per result: {shares}", file=sys.stderr)
     here = machine.environment()
     missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
     if counts[Status.FAILED] or counts[Status.REFUSED] or missed:

@@ -17,6 +17,7 @@ from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
 from rich.console import Console
 
 from gpu_cookbook import catalogue, cli, machine, sizes, terminal
+from gpu_cookbook.run import compare
 
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 FIGURES = ("resident_s", "transfer_s", "bandwidth_gb_per_s", "operations_g_per_s")
@@ -102,6 +103,21 @@ def test_tables_of_one_lane():
     every = stored()
     assert stored("--lane", "idiomatic") == {row for row in every if row[1] == "idiomatic"}
     assert stored("--lane", "tuned") == {row for row in every if row[1] == "tuned" or row[0] == "numpy"}
+
+
+def test_list_counts_what_runs_here(monkeypatch):
+    monkeypatch.setattr(machine, "obstacle", lambda recipe: None if recipe.technique == "numpy" else "no GPU")
+    number = len(catalogue.of_workload("multiply"))
+    assert f"{number} recipes, 1 of which runs here" in " ".join(invoked("list", "multiply")[0].split())
+    number = len(catalogue.recipes())
+    assert re.search(rf"{number} recipes, \d+ of which run here", " ".join(invoked("list")[0].split()))
+
+
+def test_where_nothing_was_measured_no_time_is_shared_out(capsys):
+    cli.leave(compare.Outcome(spent={"checking": 0.001}))
+    assert capsys.readouterr().err == "0 results: 0 ok, 0 failed, 0 refused, 0 skipped\n"
+    cli.leave(compare.Outcome(spent={"checking": 1.0, "timing": 3.0}, measured=2))
+    assert capsys.readouterr().err.endswith("\n4 s, 2.0 s per result: 75% timing, 25% checking\n")
 
 
 def test_list_takes_workloads():
