@@ -12,6 +12,7 @@ import psutil
 
 from gpu_cookbook import catalogue, machine, repeats, units
 from gpu_cookbook.catalogue import Recipe
+from gpu_cookbook.render import format
 from gpu_cookbook.results import (
     TIMED,
     Metric,
@@ -453,16 +454,31 @@ def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool)
     rule = "others are not estimated"
     if isinstance(question.size, int):
         rule = "an estimate takes two sizes" if len(sizes) == 1 else "the fixed cost of a call does not show in them"
-    named = f"{', '.join(map(workload.label, sizes))} {'is' if len(sizes) == 1 else 'are'}"
-    why = f"only {named} known, and {rule}" if sizes else "no time of it is known"
+    why = "no time of it is known"
+    if sizes:
+        are = "is" if len(sizes) == 1 else "are"
+        why = f"only {format.joined([*map(workload.label, sizes)])} {are} known, and {rule}"
     if only_numpy:
         why = "no time but NumPy's is known"
-    asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
-    command = f"gpu-cookbook choose {question.workload} {asked} --measure"
-    how = "To measure it here: --measure." if here else f"To measure it, on that machine: {command}"
+    measured = {each.technique for each in known.results if question.concerns(each)}
+    recipes = [each for each in catalogue.of_workload(question.workload) if each.technique in measured]
+    how = to_measure(question, recipes, here)
     if question.on_device and known.results and not any(each.on_gpu for each in known.results):
         how = "No result of that machine is from a GPU: ask with --data host."
     return f"{question}: {why}. {how}"
+
+
+def to_measure(question: Question, recipes: Iterable[Recipe], here: bool) -> str:
+    """What to add to the command or, if it is another machine or none of these recipes runs in this environment, which
+    command to run. What runs in every environment does not count: with NumPy alone there is nothing to choose from."""
+    here_now = machine.environment()
+    theirs = [each.environment for each in recipes if each.environments]
+    name = min(theirs, key=lambda each: each != here_now, default=here_now)
+    asked = f"-s {catalogue.option_of(question.size)} --data {question.data}"
+    command = machine.in_environment(name, f"gpu-cookbook choose {question.workload} {asked} --measure")
+    if not here:
+        return f"To measure it, on that machine: {command}"
+    return "To measure it here: --measure." if name == here_now else f"To measure it here: {command}"
 
 
 def _pick(estimates: Sequence[Estimate], known: Knowledge) -> Pick:

@@ -43,8 +43,8 @@ def asked(size=LARGE, data=Data.DEVICE, workload="multiply"):
     return Question(workload, size, data)
 
 
-def advised(*results, size=LARGE, data=Data.DEVICE, useless=()):
-    return choosing.advise(asked(size, data), Knowledge(results), useless)
+def advised(*results, size=LARGE, data=Data.DEVICE, useless=(), workload="multiply"):
+    return choosing.advise(asked(size, data, workload), Knowledge(results), useless)
 
 
 def names(pick):
@@ -239,7 +239,7 @@ def test_far_below_the_smallest_size_a_fixed_cost_may_be_all_that_is_left():
     (near,) = Knowledge(hidden).estimates(asked(MIDDLE // 10, Data.HOST))
     assert near.seconds == pytest.approx(1e-4)
     with pytest.raises(
-        NoAdvice, match=r"only 1,000,000, 268,435,456 are known, and the fixed cost of a call does not .*--measure"
+        NoAdvice, match=r"only 1,000,000 and 268,435,456 are known, and the fixed cost of a call does not .*--measure"
     ):
         advised(*hidden, size=10, data=Data.HOST)
     shows = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 6e-4), (LARGE, 0.1))]
@@ -653,15 +653,55 @@ def test_where_page_locked_arrays_come_from():
 def test_the_only_one_that_was_measured_is_no_choice():
     alone, other = on_gpu("cupy", seconds=0.5), on_gpu("numba", seconds=0.7)
     text = printed(advised(alone), alone)
-    said = "Only cupy, CuPy on the GPU, was measured on box at this size, so that nothing is known of others."
+    of = "Of what keeps its data on the device, "
+    said = f"{of}only cupy, CuPy on the GPU, was measured on box at this size, so that nothing is known of others."
     assert f"{said} It takes 500 ms." in text and "Take" not in text and "*" not in text
+    assert said in printed(advised(alone, on_cpu("numpy")), alone, on_cpu("numpy"))
+    assert "Only cupy, CuPy on the GPU, was measured on box" in printed(advised(alone, data=Data.HOST), alone)
     now = replace(alone, origin=None)
     assert "was measured here at this size" in printed(advised(now), now, here=True)
     doubtful = replace(other, **DOUBTFUL)
-    said = "No time but that of cupy, CuPy on the GPU, is known on box. It takes 500 ms."
+    said = f"{of}no time but that of cupy, CuPy on the GPU, is known on box. It takes 500 ms."
     assert said in printed(advised(alone, doubtful), alone, doubtful)
     for useless in ((), ("numba",)):
         assert "Take cupy, CuPy on the GPU: 500 ms." in printed(advised(alone, other, useless=useless), alone, other)
+
+
+def test_without_reasons_there_is_one_blank_line():
+    results = [on_gpu("cupy", size, size * 1e-9) for size in (SMALL, LARGE)]
+    out = Console(width=200, color_system=None)
+    with out.capture() as captured:
+        out.print(shown.advice(advised(*results, size=MIDDLE), Knowledge(results), False, 200))
+    assert re.search(r"It takes [^\n]*\n\nTo copy cupy", captured.get())
+
+
+def test_how_to_measure_it_is_said_once_and_last(here):
+    here("NVIDIA H200")
+    results = [on_cpu("numpy", size, size * 1e-9, name="EPYC, 2 cores") for size in (SMALL, MIDDLE)]
+    text = printed(advised(*results, size=100_000, data=Data.HOST), *results, here=True)
+    told = "The processor of this machine is another one: Xeon, 16 cores. To measure it here: --measure."
+    assert text.endswith(told) and text.count("--measure") == 1 and "≈ is estimated from" in text
+
+
+def test_what_only_another_environment_can_measure_is_measured_there(here, monkeypatch):
+    here("NVIDIA H200")
+    sizes = [(1_000_000, 1_000), (10_000_000, 1_000)]
+    results = [replace(on_gpu("cudf"), size=size, workload="group_mean") for size in sizes]
+    numpy = replace(on_cpu("numpy"), size=sizes[0], workload="group_mean")
+    question = Question("group_mean", (1_000_000, 9), Data.HOST)
+    command = "gpu-cookbook choose group_mean -s 1000000x9 --data host --measure"
+    for known in (results, [*results, numpy]):
+        with pytest.raises(NoAdvice, match=f"To measure it here: {machine.VARIABLE}=rapids {command}$"):
+            choosing.advise(question, Knowledge(known))
+    found = advised(*results, size=sizes[0], data=Data.HOST, workload="group_mean")
+    said = f"is another one: Xeon, 16 cores. To measure it here: {machine.VARIABLE}=rapids gpu-cookbook choose group"
+    assert said in printed(found, *results, here=True)
+    polars = replace(on_cpu("polars"), size=sizes[0], workload="group_mean")
+    with pytest.raises(NoAdvice, match="To measure it here: --measure"):
+        choosing.advise(question, Knowledge([*results, polars]))
+    monkeypatch.setenv(machine.VARIABLE, "rapids")
+    with pytest.raises(NoAdvice, match="To measure it here: --measure"):
+        choosing.advise(question, Knowledge(results))
 
 
 def test_the_signs_of_ranks_are_explained():
@@ -691,7 +731,7 @@ def test_two_digits_of_any_number(value, text):
 def test_an_estimate_has_two_digits_and_says_what_it_is():
     results = [on_gpu("cupy", size, size * 1.2345e-9) for size in (SMALL, MIDDLE, LARGE)]
     between = printed(advised(*results, size=10_000_000), *results, here=True)
-    assert "No time but that of cupy, CuPy on the GPU, is known on box. It takes ≈12 ms." in between
+    assert "no time but that of cupy, CuPy on the GPU, is known on box. It takes ≈12 ms." in between
     assert "≈ is estimated from 1,000,000 and 268,435,456" in between and "extrapolation" not in between
     assert "To measure it here: --measure." in between
     beyond = printed(advised(*results, size=2 * LARGE), *results)

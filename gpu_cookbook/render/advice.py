@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, of_this_processor
+from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick, of_this_processor, to_measure
 from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table, fewer_samples
 from gpu_cookbook.results import Metric, Rank
@@ -19,14 +19,16 @@ from gpu_cookbook.words import plain
 MOST = 3  # of those that tie: rows, and names in a sentence
 ESTIMATED = "≈"
 EXTRAPOLATED = "an extrapolation: it tells which are fast, not how fast they are."
-MEASURE = "To measure it here: --measure."
 
 
 def advice(found: Advice, known: Knowledge, here: bool, width: int) -> RenderableType:
     """``known``: from which the advice comes. ``here``: it is for this machine, not for a stored one. ``width``: in
     characters."""
     parts: list[RenderableType] = [text.terminal([_table(found)], width)]
-    parts += [Text(_headline(found, known), "bold"), Text(" ".join(_reasons(found))), Text("")]
+    parts += [Text(_headline(found, known), "bold")]
+    if reasons := " ".join(_reasons(found)):
+        parts.append(Text(reasons))
+    parts.append(Text(""))
     for each in found.shown:
         parts += _copied(each.first, here)
         if found.question.data == Data.PINNED and found.question.has_arrays:
@@ -42,9 +44,12 @@ def _headline(found: Advice, known: Knowledge) -> str:
     origin = first.basis[0].origin
     where = f"on {origin.machine}" if origin else "here"
     if {each.technique for each in known.of_size(found.question)} == {first.technique}:
-        only = f"Only {_named(first)}, was measured {where} at this size, so that nothing is known of others."
-        return f"{only} It takes {time_of(first)}."
-    return f"No time but that of {_named(first)}, is known {where}. It takes {time_of(first)}."
+        told = f"only {_named(first)}, was measured {where} at this size, so that nothing is known of others"
+    else:
+        told = f"no time but that of {_named(first)}, is known {where}"
+    if found.question.on_device:
+        told = f"of what keeps its data on the device, {told}"
+    return f"{told[0].upper()}{told[1:]}. It takes {time_of(first)}."
 
 
 def time_of(estimate: Estimate) -> str:
@@ -184,8 +189,6 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
         inside = [less < size < more for less, more in bases]
         if not all(inside):
             yield f"{'Some of that' if any(inside) else 'That'} is {EXTRAPOLATED}"
-        if here:
-            yield MEASURE
     measured = [found.numpy, *found.elsewhere.values()]
     if all(pick.first.on_gpu for pick in found.shown) and not any(measured) and not found.question.on_device:
         yield "No recipe on the CPU was measured beside it: this does not tell whether a GPU pays."
@@ -218,8 +221,13 @@ def _sources(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
         return
     dates = sorted({each.stored.date.removeprefix("by ") for each in mine})
     yield f"Stored results of {mine[0].stored.machine}, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {names}."
-    if here and not of_this_processor(mine):
-        yield f"The processor of this machine is another one: {machine.processor()}. {MEASURE}"
+    if not here:
+        return
+    alike = of_this_processor(mine)
+    if not alike:
+        yield f"The processor of this machine is another one: {machine.processor()}."
+    if not alike or not all(each.measured for pick in found.shown for each in _shown(found, pick)):
+        yield to_measure(found.question, [pick.first.recipe for pick in found.shown], here)
 
 
 def _copied(estimate: Estimate, here: bool) -> Iterator[RenderableType]:
