@@ -5,6 +5,7 @@ import difflib
 import enum
 import errno
 import importlib.metadata
+import itertools
 import os
 import signal
 import sys
@@ -460,7 +461,8 @@ def choose_recipe(
             known = stored_for(workload, machine_name, complaints)
         found = choosing.advise(question, known, useless, here=machine_name is None)
     except choosing.NoAdvice as error:
-        fail("\n".join([*complaints, str(error)]))
+        elsewhere = of_scale(machine_name, [workload]) if machine_name is not None else []
+        fail("\n".join([*complaints, str(error), *elsewhere]))
     out = console()
     out.print(shown.advice(found, known, machine_name is None, out.width))
     complain(complaints)
@@ -587,6 +589,7 @@ def tables(
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     asked = choose(workloads, techniques, lane)
+    options = options_of(workloads, techniques, lane)
     complaints: list[str] = []
     try:
         stored = store.Store()
@@ -597,17 +600,15 @@ def tables(
                 refuse_other_files(stored, "tables", name, " ".join(workloads or ()), names)
         results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
-        if every and not results:
-            what = " ".join([*(workloads or ()), *(f"-t {technique}" for technique in techniques or ())])
-            first, *_ = sorted({each.environment for each in asked}, key=lambda name: name != machine.environment())
-            how = machine.in_environment(first, f"gpu-cookbook compare {what} --save")
-            raise store.StoreError(f"No results of these are stored yet. To store some: {how}")
+        wanted = [each for each in results if not techniques or each.technique in techniques]
+        wanted = [each for each in wanted if lane in (None, each.lane)]
+        if every and not wanted:
+            raise store.StoreError(f"No results of these are stored yet. {to_store(asked, options)}")
+        store.require_some(every, wanted, options, machines, commits, environments)
         shown, pairs = store.select(results, machines, commits, environments)
     except store.StoreError as error:
-        fail("\n".join([*complaints, str(error)]))
-    if lane and results and not any(each.lane == lane for each in results):
-        how = f"gpu-cookbook compare --lane {lane} --save"
-        fail("\n".join([*complaints, f"No results of the {lane} lane are stored yet. To store some: {how}"]))
+        elsewhere = [line for name in machines or () for line in of_scale(name, workloads or ())]
+        fail("\n".join([*complaints, str(error), *elsewhere]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs and (workloads or techniques):
         found = measured(shown, lane)
@@ -615,9 +616,43 @@ def tables(
         short = form is TableFormat.table
         found = (short and in_brief(shown, lane)) or [*measured(shown, lane), *abilities(shown)]
     write_tables(found, form)
+    there = {(each.workload, each.technique) for side in (shown, *itertools.chain(*pairs)) for each in side}
+    for name in [*(workloads or ()), *(techniques or ())]:
+        mine = [each for each in asked if name in (each.workload, each.technique)]
+        if mine and not any((each.workload, each.technique) in there for each in mine):
+            of_one = (workloads, [name]) if name == mine[0].technique else ([name], techniques)
+            say(f"None of these results is of {name}. {to_store(mine, options_of(of_one[0], of_one[1], lane))}")
     for fault in catalogue.faults():
         say(fault)
     complain(complaints)
+
+
+def options_of(workloads: Sequence[str] | None, techniques: Sequence[str] | None, lane: str | None) -> str:
+    """What is asked for, as words of the command."""
+    words = [*(workloads or ()), *(f"-t {technique}" for technique in techniques or ())]
+    return " ".join([*words, f"--lane {lane}"] if lane else words)
+
+
+def to_store(recipes: Sequence[catalogue.Recipe], options: str) -> str:
+    """How to store results of these recipes: in this environment, if one of them runs in it."""
+    name = min((each.environment for each in recipes), key=lambda name: name != machine.environment())
+    return f"To store some: {machine.in_environment(name, f'gpu-cookbook compare {options} --save')}"
+
+
+def of_scale(name: str, workloads: Sequence[str]) -> list[str]:
+    """Where to see what scale has measured on this machine, if it has, and one of the workloads is that of scale."""
+    from gpu_cookbook import scaling
+    from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
+    from gpu_cookbook.store import scaling as kept
+
+    if scaling.WORKLOAD not in workloads:
+        return []
+    try:
+        runs, _ = kept.kept(store.Store().folder)
+    except store.StoreError:  # which is said already
+        return []
+    there = any(run.origin.machine == name for run in runs)
+    return [f"To see what scale has measured there: gpu-cookbook scale --machine {name}"] * there
 
 
 @app.command()

@@ -1068,6 +1068,17 @@ def test_a_machine_with_results_of_scaling_only(clone):
         assert f"gpu-cookbook {' '.join(['compare', *command[1:2]])} --save --machine gpus-x4" in err
 
 
+def test_a_machine_with_results_of_other_work_and_rows_of_scaling(clone):
+    writer = Writer(Store(), "gpus-x4")
+    writer.add(catalogue.find("multiply", "numpy"), on_cpu("numpy", transfer=1.0))
+    keep(clone / "benchmarks/results", "gpus-x4", [row()], git(clone, "rev-parse", "HEAD"))
+    to_see = "To see what scale has measured there: gpu-cookbook scale --machine gpus-x4\n"
+    for command in (("choose", "random_subset_mean", "-s", "100000"), ("tables", "random_subset_mean")):
+        assert invoked(*command, "--machine", "gpus-x4", code=2)[1].endswith(to_see)
+    for command in (("choose", "norm", "-s", "7"), ("tables", "norm")):
+        assert "scale" not in invoked(*command, "--machine", "gpus-x4", code=2)[1]
+
+
 @pytest.mark.parametrize("line", ["", '{"commit": "12", "ver'])
 def test_where_no_device_is_known_any_more_it_says_so(line, clone, here):
     """Of results in asv's file only, nobody knows what took these times."""

@@ -95,6 +95,56 @@ def test_tables_of_what_nobody_has_measured_say_how_to(clone):
         assert f"No results of these are stored yet. To store some: gpu-cookbook compare {compare} --save" in said
 
 
+def test_numpy_alone_is_no_result_of_another_technique(clone):
+    for technique in ("numpy", "cupy"):
+        add(store.Writer(store.Store(), "m"), technique, 40_000)
+    add(store.Writer(store.Store(), "n"), "numpy", 40_000)
+    said = invoked("tables", "multiply", "-t", "torch", code=2)[1]
+    assert said == (
+        "No results of these are stored yet. To store some: gpu-cookbook compare multiply -t torch --save\n"
+    )
+    said = invoked("tables", "multiply", "--lane", "tuned", code=2)[1]
+    assert said.endswith("To store some: gpu-cookbook compare multiply --lane tuned --save\n")
+    said = invoked("tables", "multiply", "-t", "cupy", "--machine", "n", code=2)[1]
+    assert said == "n has no results of multiply -t cupy.\n"
+
+
+def test_what_has_no_results_beside_others_is_named(clone):
+    add(store.Writer(store.Store(), "m"), "cupy", 40_000)
+    out, said = invoked("tables", "multiply", "norm", "-t", "torch", "-t", "cupy")
+    assert "multiply, resident" in out
+    told = "None of these results is of {}. To store some: gpu-cookbook compare {} --save\n"
+    assert said == told.format("norm", "norm -t torch -t cupy") + told.format("torch", "multiply norm -t torch")
+    assert invoked("tables", "multiply", "-t", "cupy")[1] == ""
+
+
+def test_a_name_with_other_results_says_which(clone):
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, workload="increment")
+    add(writer, "numpy", 40_000, workload="norm")
+    commit = git(clone, "rev-parse", "HEAD")
+    commit_later(clone)
+    add(store.Writer(store.Store(), "n"), "numpy", 40_000)
+    for option, name in (("--machine", "m"), ("--commit", commit)):
+        said = invoked("tables", "multiply", option, name, code=2)[1]
+        assert said == f"{name} has no results of multiply; it has increment, norm.\n"
+    said = invoked("tables", "multiply", "--machine", "n", "--machine", "m", code=2)[1]
+    assert said == "m has no results of multiply; it has increment, norm.\n"
+
+
+def test_options_that_nothing_fits_together_say_so(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    commit = git(clone, "rev-parse", "HEAD")[:8]
+    commit_later(clone)
+    add(store.Writer(store.Store(), "n"), "numpy", 40_000)
+    newer = git(clone, "rev-parse", "HEAD")[:8]
+    for asked in ("", "multiply "):
+        said = invoked("tables", *asked.split(), "--machine", "n", "--commit", commit, code=2)[1]
+        assert said == f"No result fits all of these: {asked}--machine n --commit {commit}. Omit one of them.\n"
+    said = invoked("tables", "--machine", "n", "--commit", "0000000", code=2)[1]
+    assert said == f"There are no results for commit '0000000'. There are: {newer}.\n"
+
+
 def test_what_nobody_has_measured_is_measured_in_its_own_environment(clone):
     add(store.Writer(store.Store(), "m"), "numpy", 40_000)
     said = invoked("tables", "group_mean", "-t", "cudf", code=2)[1]
@@ -740,7 +790,20 @@ def test_the_same_twice_is_nothing_to_compare(clone):
         ("environment", environment, "main"),
     ):
         said = invoked("tables", f"--{option}", one, f"--{option}", other, code=2)[1]
-        assert said == f"--{option} names the same {option} twice: name two that differ, or one to see its results.\n"
+        both = f"--{option} {one} and --{option} {other} select the same results"
+        assert said == f"{both}: name two that differ, or one to see its results.\n"
+
+
+def test_what_the_other_options_make_the_same_is_nothing_to_compare(clone):
+    environment = store.existing(".".join(map(str, sys.version_info[:2])))
+    for name in ("one", "two"):
+        add(store.Writer(store.Store(), name), "numpy", 40_000)
+    path = next((clone / "benchmarks/results/two").glob("*-existing*.json"))
+    text = path.read_text().replace(f'"env_name": "{environment}"', '"env_name": "other"')
+    path.write_text(text)
+    path.rename(path.with_name(path.name.replace(environment, "other")))
+    both = ["--environment", environment, "--environment", "main"]
+    assert "select the same results" in invoked("tables", *both, "--machine", "one", code=2)[1]
 
 
 @pytest.mark.parametrize(

@@ -272,38 +272,89 @@ def select(
 
     A StoreError names the known ones if nothing matches.
     """
-    named = {"machine": machines or (), "commit": commits or (), "environment": environments or ()}
+    named = _named(machines, commits, environments)
+    _require_known(named, results, results)
+    # Of each commit, before some of its results give way to newer ones: NumPy's may.
+    measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
+    results = [each for mine in measured for each in completed(mine)]
+    sides = [_newest(_fitting(results, wanted)) for wanted in _sides(named)]
+    double = [key for key, wanted in named.items() if len(wanted) == 2]
+    if not double:
+        return sides[0], []
+    (option,) = double
+    pairs = [(sides[0], sides[1])]
+    if option != "machine":
+        both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
+        if not both:
+            raise StoreError(f"No machine has results for both {option}s.")
+        before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
+        pairs = list(zip(before, after, strict=True))
+    pairs = [(before, after) for before, after in pairs if before != after]  # two names may be of the same results
+    if not pairs:
+        names = " and ".join(f"--{option} {word}" for word in named[option])
+        raise StoreError(f"{names} select the same results: name two that differ, or one to see its results.")
+    return [], pairs
+
+
+def require_some(
+    every: Sequence[Result],
+    asked: Sequence[Result],
+    what: str,
+    machines: Sequence[str] | None = None,
+    commits: Sequence[str] | None = None,
+    environments: Sequence[str] | None = None,
+) -> None:
+    """StoreError if one of these machines, commits and environments is unknown, or if all of them together leave
+    nothing of what is asked for. ``what``: that, as words of the command."""
+    named = _named(machines, commits, environments)
+    _require_known(named, every, asked)
+    workloads = {each.workload for each in asked}
+    for key, wanted in named.items():
+        for word in wanted:
+            if not _fitting(asked, {key: word}):
+                others = sorted({each.workload for each in _fitting(every, {key: word})})
+                there = "" if workloads & {*others} else f"; it has {', '.join(others)}"
+                raise StoreError(f"{word} has no results of {what}{there}.")
+    for side in filter(None, _sides(named)):
+        if not _fitting(asked, side):
+            options = " ".join([what, *(f"--{key} {word}" for key, word in side.items())]).strip()
+            raise StoreError(f"No result fits all of these: {options}. Omit one of them.")
+
+
+def _named(
+    machines: Sequence[str] | None, commits: Sequence[str] | None, environments: Sequence[str] | None
+) -> dict[str, Sequence[str]]:
+    """What is named, by the option that names it."""
+    named = {"machine": machines, "environment": environments, "commit": commits}
+    return {key: wanted for key, wanted in named.items() if wanted}
+
+
+def _sides(named: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """The names of the one side of a comparison, and of the other: the same unless an option is given twice."""
+    return [{key: wanted[side * (len(wanted) - 1)] for key, wanted in named.items()} for side in range(2)]
+
+
+def _require_known(named: Mapping[str, Sequence[str]], every: Sequence[Result], asked: Sequence[Result]) -> None:
+    """StoreError if there is nothing for a name in ``every``, or if the names make no sense together. Commits are
+    suggested from what the other names leave of ``asked``."""
     for key, wanted in named.items():
         if len(wanted) > 2:
             raise StoreError(f"--{key} can be given at most twice, to compare two.")
         for word in wanted:
-            if not any(_fits(each, key, word) for each in results):
-                raise StoreError(f"There are no results for {key} '{word}'. {_instead(results, key, word)}")
-            meant = {each.stored.commit for each in results if key == "commit" and _fits(each, key, word)}
-            if len(meant) > 1:
+            meant = {_of(each, key) for each in every if _fits(each, key, word)}
+            if not meant:
+                left = every
+                if key == "commit":
+                    others = {other: words for other, words in named.items() if other != key}
+                    left = [each for side in _sides(others) for each in _fitting(asked, side)]
+                known = _instead(left, key, word) if left or not every else ""
+                raise StoreError(f"There are no results for {key} '{word}'. {known}".strip())
+            if key == "commit" and len(meant) > 1:
                 names = ", ".join(sorted(commit[:12] for commit in meant))
                 raise StoreError(f"'{word}' may be any of these commits: {names}.")
-        if len(wanted) == 2 and all(_fits(each, key, wanted[0]) == _fits(each, key, wanted[1]) for each in results):
-            raise StoreError(f"--{key} names the same {key} twice: name two that differ, or one to see its results.")
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if len(double) > 1:
         raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
-    # Of each commit, before some of its results give way to newer ones: NumPy's may.
-    measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
-    results = [each for mine in measured for each in completed(mine)]
-    sides = [
-        _newest(results, {key: wanted[min(side, len(wanted) - 1)] for key, wanted in named.items() if wanted})
-        for side in range(2)
-    ]
-    if not double:
-        return sides[0], []
-    if double == ["machine"]:
-        return [], [(sides[0], sides[1])]
-    both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
-    if not both:
-        raise StoreError(f"No machine has results for both {double[0]}s.")
-    before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
-    return [], list(zip(before, after, strict=True))
 
 
 def _instead(results: Sequence[Result], key: str, word: str) -> str:
@@ -326,12 +377,15 @@ def _fits(result: Result, key: str, word: str) -> bool:
     return word == _of(result, key) or (key == "environment" and word == result.environment)
 
 
-def _newest(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
+def _fitting(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
+    return [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
+
+
+def _newest(mine: Sequence[Result]) -> list[Result]:
     """For each machine, environment, recipe and size, the newest result, but none that was skipped if it was measured
     before; of a recipe that was removed, only what the newest commit of its workload has. All of a workload are of one
     of asv's environments: if the newest commit has several, of the one with the most results, and among equals the
     latest."""
-    mine = [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
 
     def place(each: Result) -> tuple[str, str, str]:
         return each.stored.machine, each.environment, each.workload
