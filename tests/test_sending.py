@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ def test_each_commit_of_a_resumed_run_has_a_line_but_for_what_is_in_main_already
     assert {each.stored.contributor for each in asv_files.Store().load(made)[0]} == {"Ada"}
     assert not [each for each in notes(made) if "has no line" in each]
     edit_lines(made / sent.FILE, lambda line: line.update(commit=second))
-    assert f"sent.jsonl: has no line about commit {first[:8]}" in notes(made)
+    assert f"sent.jsonl: has no line of the environment main about commit {first[:8]}" in notes(made)
     results = clone / "benchmarks/results"
     git(clone, "add", str(next((results / "mine").glob(f"{first[:8]}-*"))))  # who measured it is not asked again
     git(clone, "commit", "--quiet", "--message=results")
@@ -150,6 +151,52 @@ def test_versions_that_were_not_those_of_a_line_are_named_whichever_commit_it_is
     edit_lines(made / runs.FILE, lambda line: line["commit"] == first and line.update(versions="numpy 1.0"))
     (found,) = (each for each in notes(made) if "was measured with" in each)
     assert "a result was measured with numpy 1.0, not " in found
+
+
+def test_each_environment_has_a_line_of_its_own_that_another_run_of_send_adds(clone, folder, monkeypatch):
+    monkeypatch.setenv(machine.VARIABLE, "rapids")
+    add(asv_files.Writer(asv_files.Store(), "mine", resume=True), "numpy", 40_000)
+    monkeypatch.delenv(machine.VARIABLE)
+    commit = git(clone, "rev-parse", "HEAD")
+    for _ in range(2):
+        made = prepare(clone)
+        assert [line["environment"] for line in sent.lines(made)[0]] == ["main"]
+        (found,) = (each for each in findings(made) if "has no line" in each.what)
+        assert found.what == f"has no line of the environment rapids about commit {commit[:8]}"
+        assert found.advice == "Where it was measured: GPU_COOKBOOK_ENVIRONMENT=rapids gpu-cookbook send …"
+    in_rapids = lambda: (replace(FACTS, environment="rapids"), [])  # noqa: E731
+    for _ in range(2):
+        sending.send(asv_files.Store(), "mine", MACHINE, made.parent, "Ada", in_rapids)
+        assert [line["environment"] for line in sent.lines(made)[0]] == ["main", "rapids"]
+        assert not [each for each in notes(made) if "has no line" in each]
+
+
+def test_a_line_of_an_environment_without_results_goes_when_there_is_a_right_one(clone):
+    add(asv_files.Writer(asv_files.Store(), "mine"), "numpy", 40_000)
+    for name, said in (("rapids", 1), ("main", 0)):
+        in_environment = lambda name=name: (replace(FACTS, environment=name), [])  # noqa: E731
+        made = sending.send(asv_files.Store(), "mine", MACHINE, clone / "sent", "Ada", in_environment)[0].parent
+        assert [line["environment"] for line in sent.lines(made)[0]] == [name]
+        assert len([each for each in notes(made) if "has no line of the environment main" in each]) == said
+
+
+@pytest.mark.parametrize(
+    ("nvidia", "words"),
+    [
+        (None, "no NVIDIA GPU"),
+        (machine.Nvidia("580.1", (13, 0), ()), "no NVIDIA GPU"),
+        (machine.Nvidia("580.1", (13, 0), (replace(GPU, name="NVIDIA L4"),)), "NVIDIA L4"),
+        (FACTS.nvidia, None),
+    ],
+)
+def test_results_that_were_sent_from_a_computer_without_their_gpu_are_named(clone, nvidia, words):
+    gpu = {"device": GPU.name, "driver": "580.1", "cuda": "13.0"}
+    add(asv_files.Writer(asv_files.Store(), "mine"), "cupy", 40_000, **gpu)
+    there = lambda: (replace(FACTS, nvidia=nvidia), [])  # noqa: E731
+    made = sending.send(asv_files.Store(), "mine", MACHINE, clone / "sent", "Ada", there)[0].parent
+    found = [each for each in notes(made) if "was written on a computer" in each]
+    said = f"sent.jsonl: was written on a computer with {words}, the results come from {GPU.name}"
+    assert found == [said] * (words is not None)
 
 
 def environment():

@@ -150,7 +150,7 @@ class Store:
             definition=" and ".join(version for version in measure.VERSIONS if version in versions),
             contributor=contributor,
         )
-        environment = _environment_of(stored.env_name)
+        environment = environment_of(stored.env_name)
         old = versions != {measure.VERSION}
         results = []
         for key, parts in found.items():
@@ -495,7 +495,7 @@ def existing(python: str) -> str:
     return name if machine.environment() == machine.MAIN else f"{name}-{machine.environment()}"
 
 
-def _environment_of(asv_name: str) -> str:
+def environment_of(asv_name: str) -> str:
     """Our name for the environment that asv calls existing-py3.12-rapids: rapids."""
     return next((name for name in catalogue.environments() if asv_name.endswith(f"-{name}")), machine.MAIN)
 

@@ -15,7 +15,7 @@ from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import door, private, runs, scaling, sent, together, transfers
-from gpu_cookbook.store.asv_files import MACHINE, Store
+from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of
 from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
 
@@ -56,13 +56,24 @@ def machines_at(root: Path, commit: str) -> set[str]:
     return {*git(root, "ls-tree", "-d", "-z", "--name-only", f"{commit}:benchmarks/results").split("\0")} - {""}
 
 
-def unsent(store: Store, name: str, base: str, results: Sequence[Result], lines: Sequence[dict[str, Any]]) -> list[str]:
-    """The commits of a machine's results of which no line of sent.jsonl says who sends them, the newest last; but those
-    that ``base`` has are its own."""
+def measured_at(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The commits of these results, each with the environment, the newest last."""
+    ordered = sorted(results, key=lambda each: each.stored.order)
+    return list(dict.fromkeys((each.stored.commit, each.environment) for each in ordered))
+
+
+def unsent(
+    store: Store, name: str, base: str, results: Sequence[Result], lines: Sequence[dict[str, Any]]
+) -> list[tuple[str, str]]:
+    """Those of measured_at() of which no line of sent.jsonl says who sends them; but those that ``base`` has are its
+    own."""
     there = git(store.root, "ls-tree", "-z", "--name-only", f"{base}:benchmarks/results/{name}").split("\0")
-    known = {each.partition("-")[0] for each in there} | {line["commit"][:8] for line in lines}
-    ordered = sorted((each.stored for each in results), key=lambda each: each.order)
-    return [commit for commit in dict.fromkeys(each.commit for each in ordered) if commit[:8] not in known]
+    files = (Path(each).stem.partition("-") for each in there)
+    known = {(commit, environment_of(environment)) for commit, _, environment in files}
+    known |= {(line["commit"][:8], line["environment"]) for line in lines}
+    return [
+        (commit, environment) for commit, environment in measured_at(results) if (commit[:8], environment) not in known
+    ]
 
 
 def shared_files_of(store: Store, name: str) -> list[str]:
@@ -124,11 +135,21 @@ def send(
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
-    newest = max(results, key=lambda each: each.stored.order).stored.commit
-    those = unsent(store, name, default_base(store.root), results, known)
-    line = _line(newest, contributor, *gather())
+    facts, findings = gather()
+    every = measured_at(results)
+    # What is installed here says nothing of other environments: their lines come from a run of send in each.
+    newest, _ = next((each for each in reversed(every) if each[1] == facts.environment), every[-1])
+    those = [c for c, e in unsent(store, name, default_base(store.root), results, known) if e == facts.environment]
+    line = _line(newest, contributor, facts, findings)
     lines = [line | {"commit": commit} for commit in (*(each for each in those if each != newest), newest)]
-    texts[sent.FILE] = _joined([*(each for each in known if each not in lines), *lines])
+    before = [
+        each
+        for each in sent.lines(place / new_name)[0]
+        if each["environment"] != facts.environment
+        and (each["commit"], each["environment"]) in every
+        and each not in known
+    ]
+    texts[sent.FILE] = _joined([*(each for each in [*known, *before] if each not in lines), *lines])
     door.fit(json.dumps(line).encode(), sent.KIND)
     return _written(place / new_name, texts)
 

@@ -289,9 +289,11 @@ def _sent(store: Store, folder: Path, base: str, results: Sequence[Result]) -> I
         yield note(sent.FILE, what, write) if old and _in_place(store, folder) else error(sent.FILE, what, write)
     if not lines or not results:
         return
-    if unknown := unsent(store, folder.name, base, results, lines):
-        which = f"commit{'s' * (len(unknown) > 1)} {', '.join(commit[:8] for commit in unknown)}"
-        yield note(sent.FILE, f"has no line about {which}", write)
+    for unknown in grouped(unsent(store, folder.name, base, results, lines), lambda each: each[1]):
+        which = f"commit{'s' * (len(unknown) > 1)} {', '.join(commit[:8] for commit, _ in unknown)}"
+        environment = unknown[0][1]
+        how = f"Where it was measured: {in_environment(environment, 'gpu-cookbook send …')}"
+        yield note(sent.FILE, f"has no line of the environment {environment} about {which}", how)
     last = lines[-1]
     for broken in (each for each in last["doctor"] if each["status"] == "broken"):
         yield note(
@@ -299,13 +301,17 @@ def _sent(store: Store, folder: Path, base: str, results: Sequence[Result]) -> I
             f"doctor found {broken['name']} {broken['value']} broken".replace("  ", " "),
             "Mend it (gpu-cookbook doctor says how) and measure again, or say in the pull request why not.",
         )
-    there = {gpu["name"] for gpu in last["facts"]["gpus"]}
+    of_line = {(line["commit"], line["environment"]): line for line in lines}  # the last of each
     devices = {each.device for each in results if each.ok and each.driver and each.device}
-    if there and devices and not any(name in device for name in there for device in devices):
-        what = f"was written on a computer with {' and '.join(sorted(there))}, the results come from"
-        yield note(sent.FILE, f"{what} {' and '.join(sorted(devices))}", "Run gpu-cookbook send where it was measured.")
-    of_line = {(line["commit"], line["environment"]): line["packages"] for line in lines}  # the last of each
-    locks = {place: dict(each.split("==", 1) for each in packages) for place, packages in of_line.items()}
+    elsewhere = set()
+    for line in of_line.values():
+        there = {gpu["name"] for gpu in line["facts"]["gpus"]}
+        if devices and not any(name in device for name in there for device in devices):
+            elsewhere.add(" and ".join(sorted(there)) or "no NVIDIA GPU")
+    for gpus in sorted(elsewhere):
+        what = f"was written on a computer with {gpus}, the results come from {' and '.join(sorted(devices))}"
+        yield note(sent.FILE, what, "Run gpu-cookbook send where it was measured.")
+    locks = {place: dict(each.split("==", 1) for each in line["packages"]) for place, line in of_line.items()}
     differ = set()
     for each in results:
         if each.ok and (locked := locks.get((each.stored.commit, each.environment))):
