@@ -135,6 +135,13 @@ AnyForm = Annotated[TableFormat, typer.Option("--format", help="Output format.")
 ListForm = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
 
 
+def folder_named(text: str) -> Path:
+    """A folder that was typed. Path() would take nothing for the current one."""
+    if not text:
+        raise typer.BadParameter("it is empty: name a folder.")
+    return Path(text)
+
+
 def _loaded(load: Callable[[], tuple[list[Result], list[str]]]) -> tuple[list[Result], list[str]]:
     """What Store.load() returns; a terminal says meanwhile what takes a few seconds."""
     with Console(stderr=True).status("Reading the stored results …"):
@@ -671,7 +678,10 @@ def send(
         typer.Option("--as", metavar="NAME", help="The machine's name from then on: what it is, not whose it is."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Put the folder in there. If omitted, into build/send.")
+        Path | None,
+        typer.Option(
+            parser=folder_named, metavar="FOLDER", help="Put the folder in there. If omitted, into build/send."
+        ),
     ] = None,
 ) -> None:
     """Prepare the results of a machine for a pull request, in one folder. Nothing is sent: you do that.
@@ -700,17 +710,23 @@ def send(
         fail(str(error))
     out = console()
     out.print(Shown(verdict))
+    if verdict.errors:
+        these = "this error" if verdict.errors == 1 else "these errors"
+        print(f"Mend {these}, then run send again.", file=sys.stderr)
+        raise typer.Exit(1)
     for line in sending.described(stored, folder, files):
         out.print(Text(plain(line)), soft_wrap=True)
-    if verdict.errors:
-        raise typer.Exit(1)
 
 
 @app.command()
 def verify(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FOLDER", help="Folders of machines: sent ones, or those of benchmarks/results."),
+        typer.Argument(
+            parser=folder_named,
+            metavar="FOLDER",
+            help="Folders of machines: sent ones, or those of benchmarks/results.",
+        ),
     ] = None,
     since: Annotated[
         str | None,

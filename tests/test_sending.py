@@ -13,7 +13,7 @@ import pytest
 from cloning import copy_repository, drawing_only, rewrite
 from conftest import git, invoked
 from lines import OBEYED, dumped, mutants
-from scaling import keep, row
+from scaling import keep, plain, row
 from test_door import SEVERAL
 from test_hostile import HOSTILE
 from test_site import cloned
@@ -289,7 +289,9 @@ def test_a_profile_is_not_sent_and_is_found(clone, folder):
     [
         (("nothing",), "No results are stored for 'nothing'. There are: mine."),
         (("mien",), "No results are stored for 'mien'. Did you mean mine?"),
-        (("../mine",), "'../mine' is no name of a machine"),
+        (("../mine",), "No results are stored for '../mine'. Did you mean mine?"),
+        (("",), "No results are stored for ''. There are: mine."),
+        (("../mine", "--as", "x"), "No results are stored for '../mine'."),
         (("mine", "--as", "../x"), "'../x' is no name of a machine"),
         (("mine", "--as", "my box"), "'my box' is no name of a machine"),
         (("mine", "--as", "adas-box"), "is the name of your computer"),
@@ -298,12 +300,20 @@ def test_a_profile_is_not_sent_and_is_found(clone, folder):
         (("mine", "--from", "x" * 101), "--from takes a name or a handle"),
         (("mine", "--from", "\x1b[31m"), "--from takes a name or a handle"),
         (("mine", "--from", "ada@example.org"), "an address"),
+        (("mine", "--output", ""), "it is empty: name a folder."),
+        (
+            ("mine", "--output", "asv.conf.json"),
+            "asv.conf.json: Not a directory. Name a folder that you can write to by --output.",
+        ),
+        (("mine", "--output", "/proc/x"), "Cannot write into /proc/x: No such file or directory. Name a folder"),
+        (("mine", "--output", "x" * 256), "x: File name too long. Name a folder"),
     ],
 )
 def test_what_cannot_be_sent_says_what_to_do(clone, folder, monkeypatch, arguments, words):
     monkeypatch.setattr(private, "own_names", lambda: ("/home/ada", "adas-box"))
+    monkeypatch.setattr(facts, "gather", None)  # nothing that takes long comes first
     _, err = invoked("send", *arguments, code=2)
-    assert words in err and not OBEYED.search(err)
+    assert words in plain(err) and not OBEYED.search(err)
     assert not (clone / "build").exists()
 
 
@@ -743,7 +753,25 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     assert "error  x: is not a file of results" in out and "1 error, 0 notes: it cannot be accepted as it is" in out
 
 
+def test_with_errors_send_says_only_what_to_mend(clone, folder, monkeypatch):
+    monkeypatch.setattr(facts, "gather", lambda: FACTS)
+    edit_lines(clone / "benchmarks/results/mine" / runs.FILE, lambda line: line.update(date="2999-01-01"))
+    out, err = invoked("send", "mine", "--as", MACHINE, code=1)
+    assert "1 error, " in out and "it cannot be accepted as it is" in out and "git add" not in out
+    assert err == "Mend this error, then run send again.\n"
+
+
+def test_what_is_no_machine_s_folder_is_refused_without_advice_to_remove_what_is_there(clone):
+    (clone / "empty").mkdir()
+    for name in (".", "recipes", "benchmarks", "empty"):
+        (found,) = verifying.verify(asv_files.Store(), Path(name)).findings
+        assert (found.grave, found.place, found.advice) == (True, name, "")
+        assert found.what == "is not a machine's folder: name one that gpu-cookbook send wrote"
+
+
 def test_verify_says_what_it_needs(clone):
+    _, err = invoked("verify", "", code=2)
+    assert "it is empty: name a folder." in plain(err)
     _, err = invoked("verify", code=2)
     assert "gpu-cookbook verify --since origin/main" in err
     _, err = invoked("verify", "nowhere\x1b", code=2)

@@ -114,13 +114,13 @@ def send(
 ) -> list[Path]:
     """Writes a folder of the machine's new name into ``place``, and returns its files. ``gather``: what is known of
     this computer. StoreError, with what to do, if something cannot be sent."""
-    _refuse_names(new_name, contributor)
     source = store.folder / name
     names = sorted(path.parent.name for path in store.folder.glob("*/machine.json"))
     if not MACHINE.fullmatch(name) or name not in names:
         there = catalogue.similar(name, names) if names else "Nothing is stored yet."
         how = "To store results: gpu-cookbook compare --save --machine NAME"
         raise StoreError(f"No results are stored for '{plain(name)}'. {there} {how}")
+    _refuse_names(new_name, contributor)
     if new_name != name and new_name in {*names, *machines_at(store.root, default_base(store.root))}:
         raise StoreError(
             f"'{new_name}' is another machine that is stored already: choose another name by --as. If it is this"
@@ -135,6 +135,7 @@ def send(
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)
     known, _ = sent.lines(source)
+    _try_place(place, place / new_name)
     facts, findings = gather()
     every = measured_at(results)
     # What is installed here says nothing of other environments: their lines come from a run of send in each.
@@ -264,17 +265,34 @@ def _joined(lines: Sequence[Any]) -> bytes:
     return b"".join(map(_dumped, lines))
 
 
-def _written(target: Path, texts: dict[str, bytes]) -> list[Path]:
-    """The files of the folder, which replaces one that was written before."""
-    if target.is_symlink() or target.exists() and not target.is_dir():
-        raise StoreError(f"{target} is no folder: name another one by --output.")
-    if target.is_dir():
-        foreign = [each.name for each in target.iterdir() if not is_known(each.name)]
-        if foreign:
-            raise StoreError(f"{target} has files of others, such as {plain(foreign[0])}: name another by --output.")
+def _try_place(place: Path, target: Path) -> None:
+    """StoreError if no folder can be put there; one that was written before may be replaced."""
+    try:
+        if target.is_symlink() or target.exists() and not target.is_dir():
+            raise StoreError(f"{target} is no folder: name another one by --output.")
+        foreign = [each.name for each in target.iterdir() if not is_known(each.name)] if target.is_dir() else []
+        new = _new(target)
+        new.mkdir(parents=True)
+        new.rmdir()
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write into {place}: {error.strerror}. Name a folder that you can write to by --output."
+        ) from None
+    if foreign:
+        raise StoreError(f"{target} has files of others, such as {plain(foreign[0])}: name another by --output.")
+
+
+def _new(target: Path) -> Path:
+    """The place, beside it, of what will replace it: there is nothing."""
     new = target.with_name(f".{target.name}.new")
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    return new
+
+
+def _written(target: Path, texts: dict[str, bytes]) -> list[Path]:
+    """The files of the folder, which replaces one that was written before."""
+    new = _new(target)
+    new.mkdir()
     for name, text in texts.items():
         (new / name).write_bytes(text)
     shutil.rmtree(target, ignore_errors=True)

@@ -157,11 +157,14 @@ def _tree(folder: Path) -> Iterator[Finding]:
     try:
         with os.scandir(folder) as scanned:
             entries = list(itertools.islice(scanned, MOST_FILES + 1))
-        if len(entries) > MOST_FILES:
-            yield error(str(folder), f"has more than {MOST_FILES} files", "Send only what gpu-cookbook send wrote.")
         if any(entry.is_dir(follow_symlinks=False) and Path(entry.path, "machine.json").is_file() for entry in entries):
             yield error(str(folder), "has folders of machines", "Name one of them.")
             return
+        if not any(entry.name == "machine.json" or _is_results(entry.name) for entry in entries):
+            yield error(str(folder), "is not a machine's folder: name one that gpu-cookbook send wrote")
+            return
+        if len(entries) > MOST_FILES:
+            yield error(str(folder), f"has more than {MOST_FILES} files", "Send only what gpu-cookbook send wrote.")
         for entry in sorted(entries[:MOST_FILES], key=lambda entry: entry.name):
             status = entry.stat(follow_symlinks=False)
             total += status.st_size
