@@ -426,11 +426,16 @@ def choose(
         if (not technique_names or recipe.technique in technique_names) and (not lane or recipe.lane == lane)
     ]
     if not chosen:
-        words = [f" for {', '.join(workload_names)}"] if workload_names else []
-        words += [f" with {', '.join(technique_names)}"] if technique_names else []
-        words += [f" in the {lane} lane"] if lane else []
-        raise UnknownName(f"There is no recipe{''.join(words)}. 'gpu-cookbook list' shows all recipes.")
+        raise no_recipe(workload_names, technique_names, lane)
     return chosen
+
+
+def no_recipe(workload_names: Sequence[str], technique_names: Sequence[str], lane: str | None) -> UnknownName:
+    """For names that exist, but not together."""
+    words = [f" for {', '.join(workload_names)}"] if workload_names else []
+    words += [f" with {', '.join(technique_names)}"] if technique_names else []
+    words += [f" in the {lane} lane"] if lane else []
+    return UnknownName(f"There is no recipe{''.join(words)}. 'gpu-cookbook list' shows all recipes.")
 
 
 def nearest(kind: str, name: str, known: Sequence[str]) -> str:

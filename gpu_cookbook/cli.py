@@ -844,7 +844,7 @@ def scale(
     from gpu_cookbook.store import scaling as kept
 
     addresses = {name: at for name, at in (("Dask", scheduler), ("Ray", address)) if at is not None}
-    if addresses and (cores or gpus or weak):
+    if addresses and (cores is not None or gpus is not None or weak):
         fail("--cores, --gpus and --weak do not apply to a running cluster: omit them.")
     try:
         if fault := catalogue.workload_fault(scaling.WORKLOAD):
@@ -853,7 +853,7 @@ def scale(
             experiment.require_drawable(plot)
             from gpu_cookbook.render import scaling_charts
         if machine_name is not None and not save:
-            given = [option for option in context.command.params if context.params.get(option.name)]
+            given = [each for each in context.command.params if context.params.get(each.name) not in (None, False, ())]
             useless = [option.opts[0] for option in given if option.name not in ("machine_name", "form", "plot")]
             if useless:
                 fail(
@@ -867,12 +867,12 @@ def scale(
             complain(complaints)
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
-        sizes = sizes_of(scaling.WORKLOAD, [size]) if size else catalogue.default_sizes(scaling.WORKLOAD)
+        sizes = sizes_of(scaling.WORKLOAD, [size]) if size is not None else catalogue.default_sizes(scaling.WORKLOAD)
         work = experiment.Work(sizes[-1], weak, chunk)
-        on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores else None
-        on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus else None
+        on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores is not None else None
+        on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus is not None else None
         require_folder()
-        runs, rows = experiment.prepare(work, techniques or (), lane, on_cores, on_gpus, addresses)
+        runs, rows = experiment.prepare(work, techniques or (), lane, on_cores, on_gpus, addresses, bool(plot))
         warn_of_others()
     except (catalogue.UnknownName, scaling.BadInput, store.StoreError) as error:
         fail(str(error))

@@ -13,6 +13,7 @@ from gpu_cookbook.units import counted
 from gpu_cookbook.words import make_plain
 
 WORKLOAD = "random_subset_mean"
+NOTHING_TO_DRAW = "There is nothing to draw: a line needs the same recipe on at least two numbers of workers."
 STRONG, WEAK, EMPTY = "strong", "weak", "empty"  # empty: tasks that do nothing, whose cost is the engine's own
 SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 

@@ -21,24 +21,19 @@ from gpu_cookbook.store import scaling as store
 # ---- Drawings.
 
 
-@pytest.mark.slow
-def test_nothing_to_draw_is_said_after_the_rows(tmp_path):
-    arguments = ("-t", "numpy", "--size", "500", "--format", "json", "--plot", str(tmp_path / "a.png"))
-    out, err = cookbook(*arguments, code=1)
-    assert len(rows_of(out)) == 1 and "There is nothing to draw" in err
-
-
 @pytest.mark.parametrize(
     ("file", "words"),
     [
         ("a.xyz", "a.xyz: its name must end in .png, .svg or .pdf"),
+        ("a.eps", "a.eps: its name must end in .png, .svg or .pdf"),
+        ("a.png", "There is nothing to draw: a line needs the same recipe on at least two numbers of workers. Give"),
         ("no/a.png", "no/a.png: No such file or directory. Name a"),
         ("/proc/a.png", "Cannot write /proc/a.png: "),
     ],
 )
 def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, words, tmp_path):
-    out, err = invoked("scale", "--size", "4000", "--plot", str(tmp_path / file), code=2)
-    assert words in err and out == ""
+    out, err = invoked("scale", "-t", "numpy", "--plot", str(tmp_path / file), code=2)
+    assert words in err and out == "" and not any(tmp_path.iterdir())
 
 
 # ---- What is kept.
@@ -147,6 +142,14 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--cores", "-1"], "not '-1'"),
         (["--cores", "²"], "not '²'"),
         (["--cores", ","], "not ''"),
+        (["--cores", ""], "--cores expects numbers of cores, not ''."),
+        (["--gpus", ""], "--gpus expects numbers of GPUs, not ''." if machine.gpus() else "no GPUs: omit --gpus"),
+        (["--size", ""], "'' is not a valid size"),
+        (["--machine", ""], "No rows are stored for ''."),
+        (["--machine", "m", "--cores", ""], "omit --cores, or add --save"),
+        (["--scheduler", "127.0.0.1:1", "--cores", ""], "--cores, --gpus and --weak do not apply"),
+        (["-t", "numpy", "--lane", "tuned"], "no recipe for random_subset_mean with numpy in the tuned lane."),
+        (["-t", "dsak", "--lane", "tuned"], "Unknown technique or engine 'dsak'. Did you mean dask"),
         (
             ["--gpus", "99"],
             f"only {amount(len(machine.gpus()), 'GPU')} available"
@@ -218,3 +221,10 @@ def test_something_else_at_an_address_is_said(option, framework):
             assert run.family() == []
     assert err.startswith(f"What runs at {at} does not work as {framework}: ")
     assert f" {scale.JOIN_LIMIT} s" in err and err.count("\n") == 1
+
+
+@pytest.mark.skipif(bool(machine.gpus()), reason="needs a machine without a GPU")
+def test_what_cannot_run_here_is_named_with_its_reason():
+    out, err = invoked("scale", "-t", "cupy", code=1)
+    words = "cupy_threads_tuned: needs an NVIDIA GPU, but this machine has none."
+    assert err == f"There is nothing to run. {words}\n" and out == ""

@@ -12,7 +12,7 @@ from gpu_cookbook.render.charts import Chart, chart, stale_note
 from gpu_cookbook.render.svg import INK, LANES, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import keyed
-from gpu_cookbook.scaling import STRONG, WEAK, WORKLOAD, Row, ScaleError, amount, of_mode, record
+from gpu_cookbook.scaling import NOTHING_TO_DRAW, STRONG, WEAK, WORKLOAD, Row, ScaleError, amount, of_mode, record
 from gpu_cookbook.units import digits, seconds
 
 if TYPE_CHECKING:  # listing recipes must not import matplotlib
@@ -82,7 +82,7 @@ def plot_scaling(rows: Iterable[Row], path: Path, title: str) -> None:
         for size, lines in lines_by_size(rows, kind, mode).items()
     ]
     if not panels:
-        raise ScaleError("There is nothing to draw: a line needs the same recipe on at least two numbers of workers.")
+        raise ScaleError(NOTHING_TO_DRAW)
     panels.sort(key=lambda panel: panel[:3])
     names = sorted({name for *_, lines in panels for name in lines})
     across = min(2, len(panels))

@@ -9,6 +9,7 @@ import itertools
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +18,11 @@ from urllib.parse import urlsplit
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.results import Status
+from gpu_cookbook.results import Status, grouped
 from gpu_cookbook.run import engines, rules, runner
 from gpu_cookbook.scaling import (
     EMPTY,
+    NOTHING_TO_DRAW,
     STRONG,
     WEAK,
     WORKLOAD,
@@ -103,9 +105,10 @@ def prepare(
     cores: Sequence[int] | None = None,
     gpus: Sequence[int] | None = None,
     addresses: Mapping[str, str] | None = None,
+    draw: bool = False,
 ) -> tuple[list[Run], list[Row]]:
     """(runs, rows of what was skipped): see recipes() and plan(). If no numbers are given: one core and all, and one
-    GPU, its doublings and all.
+    GPU, its doublings and all. ``draw``: the rows will be drawn.
 
     BadInput if nothing was asked for that can run anywhere, ScaleError if nothing can run here, or if something that
     the runs need is missing: better now than after minutes."""
@@ -118,11 +121,15 @@ def prepare(
     if not (runs or addresses or any(cores) or any(gpus)):
         raise BadInput("There is nothing to run: give a number of --cores, of --gpus, or both.")
     if not runs:
-        if why := "; ".join(dict.fromkeys(row.reason for row in skipped if row.reason)):
-            raise ScaleError(f"There is nothing to run: {why}.")
+        if skipped:
+            alike = grouped(skipped, lambda row: row.reason)
+            why = "; ".join(f"{', '.join(row.technique for row in those)}: {those[0].reason}" for those in alike)
+            raise ScaleError(f"There is nothing to run. {why}.")
         raise BadInput(
             "There is nothing to run: NumPy was asked for alone, and on more than the one core that it uses."
         )
+    if draw and max(Counter(run.recipe for run in runs).values()) < 2:
+        raise BadInput(f"{NOTHING_TO_DRAW} Give more numbers of --cores or --gpus, or omit --plot.")
     require_free_memory(runs, work)
     return runs, skipped
 
@@ -130,13 +137,16 @@ def prepare(
 def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iterable[str] = ()) -> list[Recipe]:
     """The recipes that scale, for these engines. A name is a technique, or the first word of several techniques.
     ``frameworks``: those whose engine is already running; only those of their recipes that can use it are returned."""
-    mine = [recipe for recipe in catalogue.choose([WORKLOAD], (), lane) if recipe.fault or recipe.runs_on in KINDS]
+    mine = [recipe for recipe in catalogue.choose([WORKLOAD]) if recipe.fault or recipe.runs_on in KINDS]
     known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
         if name not in known:
             raise catalogue.UnknownName(catalogue.nearest("technique or engine", name, known))
     if names:
         mine = [recipe for recipe in mine if {recipe.technique, first_word(recipe)} & set(names)]
+    mine = [recipe for recipe in mine if lane in (None, recipe.lane)]
+    if not mine:
+        raise catalogue.no_recipe([WORKLOAD], names, lane)
     if frameworks:
         mine = [recipe for recipe in mine if recipe.framework in frameworks and recipe.takes_address]
         if not mine:
@@ -282,11 +292,9 @@ def require_free_memory(runs: Sequence[Run], work: Work) -> None:
 
 def require_drawable(path: Path) -> None:
     """BadInput if no drawing can be written there; ScaleError if matplotlib is missing."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ScaleError("--plot needs matplotlib: pip install matplotlib") from None
-    if path.suffix.lstrip(".") not in Figure().canvas.get_supported_filetypes():
+    if not machine.installed("matplotlib"):
+        raise ScaleError("--plot needs matplotlib: pip install matplotlib")
+    if path.suffix not in (".png", ".svg", ".pdf"):
         raise BadInput(f"Cannot draw into {path}: its name must end in .png, .svg or .pdf.")
     there = path.exists()
     try:
