@@ -468,7 +468,7 @@ def test_each_fault_is_named_and_keeps_the_folder_out(folder):
         folder, "existing-py_home_ada_python", "3.12"))  # fmt: skip
     fault("its Python /usr/bin/python", lambda: rename_environment(folder, "existing-py3.12", "/usr/bin/python"))
     fault("asv would not find it", lambda: results_file(folder).rename(folder / "12345678-existing-py3.12.json"))
-    fault("6 results do not say on which device", lambda: (folder / runs.FILE).unlink())
+    fault("on which device and with which versions 6 results came about", lambda: (folder / runs.FILE).unlink())
     fault("sent.jsonl, line 1: ['schema']", of_sent(schema=2))
     fault("sent.jsonl, line 1: ['packages'][0]", of_sent(packages=["numpy @ file:///home/ada/numpy"]))
     fault("sent.jsonl, line 1: has an address", of_sent(contributor="ada@example.org"))
@@ -567,7 +567,7 @@ def test_what_is_missing_failed_doubtful_or_stale_is_a_note(clone, folder):
         "not measured: multiply cuda_core, multiply cuda_core_tuned, multiply cupy at 1,000,000",
         "skipped, multiply cupy: needs an NVIDIA GPU",
         f"doubts: ? multiply ray 40,000, {commit} resident: another program ran",
-        "noise: 1 of 13 times are noisy (~): multiply ray",
+        "noise: 1 of 13 times is noisy (~): multiply ray",
         "staleness: 2 of 9 results that are shown are of code that has changed since: multiply dask",
         "plausibility: nothing else was measured on AMD EPYC, 2 cores",
     ):
@@ -593,7 +593,7 @@ def test_what_is_missing_or_noisy_is_measured_in_its_own_environment(clone, fold
         said = [(each.what, each.advice) for each in findings(made) if save in each.advice]
         missing = {advice for what, advice in said if what.startswith("not measured at all")}
         assert missing == {f"{command} --resume measures what is missing." for command in (main, rapids)}
-        again = {advice for what, advice in said if "are noisy" in what}
+        again = {advice for what, advice in said if "is noisy" in what}
         assert again == {f"Stop other work, and measure these again: {name} -t TECHNIQUE." for name in (main, rapids)}
 
 
@@ -848,7 +848,7 @@ def test_what_is_stored_may_only_grow(clone, stored):
     path.write_text("".join([*lines[1:], json.dumps(json.loads(lines[0]), sort_keys=True) + "\n", lines[1]]))
     assert differs() == []
     path.write_text("".join(lines[2:]))
-    assert differs() == [f"mine/{runs.FILE}: lacks 2 lines that were there: lines may only be added"]
+    assert differs() == [f"mine/{runs.FILE}: lacks 2 lines of those that were there: lines may only be added"]
     removed = (results_file(stored / "mine"), path, stored / scaling.FILE)
     for each in removed:
         each.unlink()

@@ -774,6 +774,8 @@ def test_a_machine_of_which_asv_wrote_down_no_gpu_is_known_by_its_results(clone,
     for number in (2, 4):  # a GPU may have been left alone
         monkeypatch.setattr(machine, "gpus", gpus(*number * ["NVIDIA H200"]))
         store.Writer(store.Store(), "mine")
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200", "NVIDIA H200", "NVIDIA T400"))  # or one of two kinds
+    store.Writer(store.Store(), "mine")
     for name in ("NVIDIA H200", "NVIDIA H100 NVL"):
         monkeypatch.setattr(machine, "gpus", gpus(name))
         with pytest.raises(commits.StoreError, match=f"with 2 × NVIDIA H200; this one has {name}"):

@@ -470,7 +470,7 @@ def refuse_another_machine(folder: Path) -> None:
     if theirs:
         same = theirs == ours
     elif theirs := gpus_of(Lines(folder).lines):  # asv machine and asv run may have written machine.json
-        same = are_among(theirs, ours) and theirs.keys() == ours.keys()
+        same = are_among(theirs, ours)
     else:
         same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
     if not same:

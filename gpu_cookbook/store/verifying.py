@@ -25,7 +25,7 @@ from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
 from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at, unsent
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import counted, digits
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
@@ -387,7 +387,8 @@ def _commits(
         names = ", ".join(sorted({f"{each.workload} {each.technique}" for each in stale}))
         yield note(
             "staleness",
-            f"{len(stale)} of {len(shown)} results that are shown are of code that has changed since: {_cut(names)}",
+            f"{len(stale)} of {len(shown)} results that are shown {_are(stale)} of code that has changed since:"
+            f" {_cut(names)}",
             "They are shown with †. Measuring again at the newest commit takes the mark away.",
         )
 
@@ -469,20 +470,21 @@ def _conditions(results: Sequence[Result], lines: runs.Lines) -> Iterator[Findin
     if parts:
         yield note(
             "completeness",
-            f"asv's file has not all metrics that were measured of {len(parts)} results: {_some(parts)}",
+            f"asv's file has not all metrics that were measured of {counted(len(parts), 'result')}: {_some(parts)}",
             "asv run stores what --bench names; gpu-cookbook compare --save stores all.",
         )
     if bare:
         yield error(
             "conditions",
-            f"{len(bare)} results do not say on which device and with which versions they were measured: {_some(bare)}",
+            f"nothing says on which device and with which versions {counted(len(bare), 'result')} came about:"
+            f" {_some(bare)}",
             "Measure with gpu-cookbook compare --save, or with asv in a clone that has this asv.conf.json.",
         )
     if unjudged:
         yield note(
             "ceilings",
-            f"what the device can do was not measured beside {len(unjudged)} results, so nobody knows whether they can"
-            f" be true: {_some(unjudged)}",
+            f"what the device can do was not measured beside {counted(len(unjudged), 'result')}, so nobody knows what"
+            f" can be true: {_some(unjudged)}",
             "gpu-cookbook compare --save measures both.",
         )
 
@@ -505,6 +507,11 @@ def _of(result: Result) -> str:
     return f"{result.workload} {result.technique} {result.label}, {result.stored.commit[:8]}"
 
 
+def _are(those: Sequence[Any]) -> str:
+    """The verb after '1 of 6 times'."""
+    return "is" if len(those) == 1 else "are"
+
+
 def _some(results: Sequence[Result]) -> str:
     names = list(dict.fromkeys(f"{each.workload} {each.technique}" for each in results))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -524,7 +531,7 @@ def _ends(shown: Sequence[Result], save: str) -> Iterator[Finding]:
             if doubt := each.doubt(metric):
                 yield note("doubts", f"? {_of(each)} {metric}: {doubt}", advice)
         if noisy := [each for each, metric in mine if each.noisy(metric)]:
-            yield note("noise", f"{len(noisy)} of {len(mine)} times are noisy (~): {_some(noisy)}", advice)
+            yield note("noise", f"{len(noisy)} of {len(mine)} times {_are(noisy)} noisy (~): {_some(noisy)}", advice)
     unquiet = sum(bool(each.noisy(metric) or each.doubt(metric)) for each, metric in known)
     if unquiet > UNQUIET * len(known) and len(known) >= FEW:
         yield error(
@@ -688,7 +695,8 @@ def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Fi
             "Measure again on an idle machine at default clocks; if its clocks are not, say so in its name.",
         )
     elif compared:
-        yield note("plausibility", f"{compared - outside} of {compared} numbers are near those of machines alike")
+        are = "is" if compared - outside == 1 else "are"
+        yield note("plausibility", f"{compared - outside} of {compared} numbers {are} near those of machines alike")
 
 
 def _pairs(result: Result, alike: Sequence[Result]) -> Iterator[tuple[str, float, list[float], float]]:
@@ -768,7 +776,9 @@ def _lost(store: Store, start: str, names: Sequence[str]) -> Iterator[Finding]:
             now = {_key(line) for _, line in door.read_lines(path, kind)[0]}
             missing = sum(_key(line) not in now for _, line in door.fit_lines(before, kind)[0])
             if missing:
-                yield error(name, f"lacks {missing} lines that were there: lines may only be added", advice)
+                yield error(
+                    name, f"lacks {counted(missing, 'line')} of those that were there: lines may only be added", advice
+                )
 
 
 def _key(line: Any) -> str:
