@@ -1,6 +1,7 @@
 """What the sizes mean that somebody has typed."""
 
 import decimal
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -35,7 +36,7 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
         fail(f"A size of {workload} is {'one number' if one else f'{len(known[0])} numbers'}: {examples}.")
     too_small = getattr(catalogue.workload_module(workload), "too_small", lambda size: None)
     for size in sorted(sizes):
-        if why := too_small(size):
+        if why := too_small(size) or _too_many(workload, size):
             fail(f"'{catalogue.option_of(size)}' is no size of {workload}: {why}. For example {examples}.")
     return sorted(sizes)
 
@@ -66,3 +67,11 @@ def size_of(word: str) -> int:
             else:
                 return int(size)
     raise ValueError(f"'{word}' is not a valid size: {cause}")
+
+
+def _too_many(workload: str, size: Any) -> str | None:
+    """Why an array has too many elements to count, where a size is a side, or the sides of matrices; or None."""
+    shape = getattr(catalogue.workload_module(workload), "shape", None)
+    if shape and math.prod(sorted(shape(size))[-2:]) > LARGEST:
+        return "its array has more than 2**63 - 1 elements, which is more than the recipes can count"
+    return None

@@ -313,6 +313,18 @@ def test_a_wrong_size_says_why(cause, words):
             sizes.size_of(word)
 
 
+@pytest.mark.parametrize(
+    ("workload", "largest"), [("random_subset_mean", 3_037_000_499), ("matmul", 3_037_000_499), ("multiply", 2**63 - 1)]
+)
+def test_a_side_is_too_large_if_its_array_has_too_many_elements(workload, largest, capsys):
+    assert sizes.sizes_of(workload, [str(largest)]) == [largest]
+    for size in [largest + 1, 2**63 - 1] * (workload != "multiply"):
+        with pytest.raises(typer.Exit):
+            sizes.sizes_of(workload, [str(size)])
+        words = f"'{size}' is no size of {workload}: its array has more than 2**63 - 1 elements"
+        assert words in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_check_says_right():
     out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")

@@ -144,6 +144,7 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--cores", ","], "not ''"),
         (["--cores", ""], "--cores expects numbers of cores, not ''."),
         (["--gpus", ""], "--gpus expects numbers of GPUs, not ''." if machine.gpus() else "no GPUs: omit --gpus"),
+        (["--size", str(2**63 - 1)], "its array has more than 2**63 - 1 elements"),
         (["--size", ""], "'' is not a valid size"),
         (["--machine", ""], "No rows are stored for ''."),
         (["--machine", "m", "--cores", ""], "omit --cores, or add --save"),
