@@ -95,7 +95,7 @@ def install():
     cupy.asarray = lambda array, *, blocking: np.array(array, order="C")
     cupy.asnumpy, cupy.empty, cupy.unique, cupy.bincount = np.array, np.empty, np.unique, bincount
     cupy.append, cupy.eye, cupy.linalg, cupyx.empty_pinned = np.append, np.eye, np.linalg, np.empty
-    for name in ("abs", "column_stack", "maximum", "ones", "sign", "take_along_axis", "zeros"):
+    for name in ("abs", "ascontiguousarray", "column_stack", "maximum", "ones", "sign", "take_along_axis", "zeros"):
         setattr(cupy, name, getattr(np, name))
     cupy.float32, signal.fftconvolve = np.float32, fftconvolve
     sys.modules.update(zip(names, modules, strict=True))

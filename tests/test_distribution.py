@@ -114,7 +114,7 @@ def test_a_mean_of_the_chunks_means_is_found():
     def mean(rows, columns, chunk, seed):
         means = [
             with_numpy.random_subset_mean(
-                min(chunk, rows - row), min(chunk, columns - column), chunk, [seed, row, column]
+                min(chunk, rows - row), min(chunk, columns - column), chunk, seed << 64 | row << 32 | column
             )
             for row in range(0, rows, chunk)
             for column in range(0, columns, chunk)
@@ -233,7 +233,7 @@ def written(folder, technique, *changes):
             ("rng.normal(10, 1, shape)", "rng.uniform(10 - 3**0.5, 10 + 3**0.5, shape)"),
             "another distribution",
         ),
-        ("chunk", ("[seed, row, column]", "seed"), "instead of"),
+        ("chunk", ("[row, column, seed]", "seed"), "instead of"),
         ("unshared_tuned", ("total = 0.0", "total = 0.0"), "instead of"),
     ],
 )

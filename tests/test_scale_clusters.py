@@ -45,6 +45,9 @@ def scaled():
                     with contextlib.suppress(psutil.Error, KeyError):
                         folder, line = process.environ()[family.MARK], command(process)
                         seen[folder]["cores"].add(len(process.cpu_affinity()))
+                        parent = process.parent()
+                        if parent and command(parent) == line:  # forked, and not yet what it is going to be
+                            continue
                         now.update((folder, words) for words in ("spawn_main", "popen_loky_posix") if words in line)
                 for (folder, words), count in now.items():
                     most = seen[folder]["processes"]

@@ -30,7 +30,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cp.array(cp.nan)
-    blocks = min(BLOCKS, (rows + 1) // 2)
+    blocks = min(BLOCKS, int(rows + 1) // 2)
     partial, result = cp.empty(blocks), cp.empty(())
     add_subset((blocks,), (THREADS,), (np.int64(0), np.int64(rows), np.int64(columns), np.uint64(seed), partial))
     mean((1,), (THREADS,), (partial, np.int64(blocks), np.int64(count), result))

@@ -80,7 +80,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cp.array(cp.nan)
-    sums = cp.empty(min(BLOCKS, (rows + 1) // 2))
+    sums = cp.empty(min(BLOCKS, int(rows + 1) // 2))
     arguments = int(rows), int(columns), int(seed) & WORD, int(seed) >> 32, sums, PAIRS
     ct.launch(cp.cuda.get_current_stream(), (sums.size,), add_subset, arguments)
     return sums.sum() / count + 11

@@ -78,10 +78,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cuda.to_device(np.array([np.nan]))
-    blocks = min(BLOCKS, (rows + 1) // 2)
+    blocks = min(BLOCKS, int(rows + 1) // 2)
     partial = cuda.device_array(blocks, np.float64)
     result = cuda.device_array(1, np.float64)
-    add_subset[blocks, THREADS](rows, columns, np.uint64(seed), partial)
+    add_subset[blocks, THREADS](int(rows), int(columns), np.uint64(seed), partial)
     mean_of_sums[1, THREADS](partial, count, result)
     return result
 

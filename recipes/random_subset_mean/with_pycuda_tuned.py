@@ -36,10 +36,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return gpuarray.to_gpu(np.array(np.nan))
-    blocks = min(BLOCKS, (rows + 1) // 2)
+    blocks = min(BLOCKS, int(rows + 1) // 2)
     partial = gpuarray.empty(blocks, np.float64, allocator=pool.allocate)
     result = gpuarray.empty((), np.float64, allocator=pool.allocate)
-    add_subset.prepared_call((blocks, 1), (THREADS, 1, 1), 0, rows, columns, seed, partial.gpudata)
+    add_subset.prepared_call((blocks, 1), (THREADS, 1, 1), 0, int(rows), int(columns), int(seed), partial.gpudata)
     mean.prepared_call((1, 1), (THREADS, 1, 1), partial.gpudata, blocks, count, result.gpudata)
     return result
 

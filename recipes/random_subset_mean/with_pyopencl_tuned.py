@@ -47,10 +47,10 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return cl.array.to_device(queue, np.array(np.nan))
-    groups = min(GROUPS, (rows + 1) // 2)
+    groups = min(GROUPS, int(rows + 1) // 2)
     partial = cl.array.empty(queue, groups, np.float64, allocator=pool)
     result = cl.array.empty(queue, (), np.float64, allocator=pool)
-    add_subset(queue, (groups * GROUP,), (GROUP,), rows, columns, seed, partial.data)
+    add_subset(queue, (groups * GROUP,), (GROUP,), int(rows), int(columns), int(seed), partial.data)
     mean(queue, (GROUP,), (GROUP,), partial.data, groups, count, result.data)  # the queue runs in order
     return result
 

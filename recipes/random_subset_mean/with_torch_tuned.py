@@ -80,9 +80,9 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return torch.tensor(math.nan, dtype=torch.float64, device="cuda")
-    blocks = min(BLOCKS, (rows + 1) // 2)
+    blocks = min(BLOCKS, int(rows + 1) // 2)
     partial = torch.empty(blocks, dtype=torch.float64, device="cuda")
-    add_subset[(int(blocks),)](int(rows), int(columns), int(seed), partial, PAIRS)
+    add_subset[(blocks,)](int(rows), int(columns), int(seed), partial, PAIRS)
     return partial.sum() / count + 11
 
 

@@ -92,7 +92,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     count = int((rows + 1) // 2) * int((columns + 1) // 2)
     if count == 0:
         return wp.full(1, np.nan, dtype=f64)
-    blocks = min(BLOCKS, (rows + 1) // 2)
+    blocks = min(BLOCKS, int(rows + 1) // 2)
     sums, mean = wp.empty(blocks, dtype=f64), wp.empty(1, dtype=f64)
     wp.launch_tiled(add_subset, dim=blocks, inputs=[int(rows), int(columns), int(seed), sums], block_dim=THREADS)
     wp.launch_tiled(mean_of_sums, dim=1, inputs=[sums, count, mean], block_dim=THREADS)
