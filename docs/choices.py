@@ -11,7 +11,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.render.advice import time_of
 from gpu_cookbook.render.tables import Entry, Row, Table, fewer_samples
 from gpu_cookbook.results import Metric, Result, Size, of_one_environment
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import digits, joined
 
 DATA = {Data.HOST: "on the host", Data.DEVICE: "on the GPU"}
 LARGE = "large"
@@ -53,9 +53,7 @@ def _machine(mine: Sequence[Result]) -> str:
 def _notes(mine: Sequence[Result], rows: Sequence[Row]) -> list[Entry]:
     page = mine[0].stored.machine
     modules = {name: catalogue.workload_module(name) for name in catalogue.workloads()}
-    given = format.joined(
-        [f"{name} is measured {each.GIVEN}" for name, each in modules.items() if hasattr(each, "GIVEN")]
-    )
+    given = joined([f"{name} is measured {each.GIVEN}" for name, each in modules.items() if hasattr(each, "GIVEN")])
     recipes = [entry.recipe for row in rows for entry in row if entry.recipe]
     return [
         Entry(

@@ -12,7 +12,6 @@ import psutil
 
 from gpu_cookbook import catalogue, machine, repeats, units
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.render import format
 from gpu_cookbook.results import (
     TIMED,
     Metric,
@@ -25,6 +24,7 @@ from gpu_cookbook.results import (
     proportional,
     ranks,
 )
+from gpu_cookbook.units import joined
 
 CLOSE = 1.05  # times that differ by less are called equal, whatever is known of other runs
 LANES = ("idiomatic", "tuned")
@@ -457,7 +457,7 @@ def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool)
     why = "no time of it is known"
     if sizes:
         are = "is" if len(sizes) == 1 else "are"
-        why = f"only {format.joined([*map(workload.label, sizes)])} {are} known, and {rule}"
+        why = f"only {joined([*map(workload.label, sizes)])} {are} known, and {rule}"
     if only_numpy:
         why = "no time but NumPy's is known"
     measured = {each.technique for each in known.results if question.concerns(each)}

@@ -1,6 +1,7 @@
-"""How times, amounts and memory are written everywhere: three significant digits and a unit that suits them."""
+"""How times, amounts and lists are written everywhere: three significant digits and a unit that suits them."""
 
 import math
+from collections.abc import Sequence
 
 
 def seconds(value: float) -> str:
@@ -37,6 +38,11 @@ def short(size: float) -> str:
 def counted(number: int, what: str) -> str:
     """1 result, 1,024 results."""
     return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """As a sentence lists them: 'a, b and c'."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def rate(value: float) -> str:

@@ -13,7 +13,7 @@ from gpu_cookbook.choosing import LANES, Advice, Data, Estimate, Knowledge, Pick
 from gpu_cookbook.render import format, text
 from gpu_cookbook.render.tables import LEGEND, Entry, Row, Table, fewer_samples
 from gpu_cookbook.results import Metric, Rank
-from gpu_cookbook.units import digits, memory, unit_of
+from gpu_cookbook.units import digits, joined, memory, unit_of
 from gpu_cookbook.words import plain
 
 MOST = 3  # of those that tie: rows, and names in a sentence
@@ -268,4 +268,4 @@ def _place(estimate: Estimate) -> str:
 
 def _names(techniques: Sequence[str]) -> str:
     more = len(techniques) - MOST
-    return format.joined([*techniques[:MOST], *[f"{more} more"] * (more > 0)])
+    return joined([*techniques[:MOST], *[f"{more} more"] * (more > 0)])

@@ -34,7 +34,7 @@ from gpu_cookbook.results import (
     record,
     tied,
 )
-from gpu_cookbook.units import digits, prefixed, seconds, short
+from gpu_cookbook.units import digits, joined, prefixed, seconds, short
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axis import Axis
@@ -512,7 +512,7 @@ def _share(result: Result) -> float:
 def _first_ones(found: Sequence[Result], metric: Metric | None = None) -> str:
     """The names of the first result and of those that tie with it, as text."""
     metric = metric or found[0].timed_by(Metric.BANDWIDTH)
-    return format.joined(
+    return joined(
         [format.stale(each) + each.name for each in found if each is found[0] or tied(each, found[0], metric)]
     )
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_cookbook.results import Crossing, Metric, Rank, Result
@@ -81,8 +81,3 @@ def as_csv(records: Iterable[Mapping[str, Any]]) -> str:
 def as_json(data: Any) -> str:
     """In ASCII, so that it is the same in every encoding."""
     return json.dumps(data, indent=2) + "\n"
-
-
-def joined(words: Sequence[str]) -> str:
-    """As a sentence lists them: 'a, b and c'."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -14,7 +14,7 @@ from gpu_cookbook.render.charts import Chart, chart, largest, stale_note
 from gpu_cookbook.render.svg import COLOURS, INK, Style
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import Metric, Result, grouped, origin_record, over_one_numpy, record
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import digits, joined
 
 if TYPE_CHECKING:  # listing recipes imports this module, but not matplotlib
     from matplotlib.axes import Axes
@@ -103,7 +103,7 @@ def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
             else:
                 reason = "no time of NumPy to compare with"
             reasons.setdefault(reason, []).append(name)
-    parts = [f"{format.joined(names)} ({reason})" for reason, names in reasons.items()]
+    parts = [f"{joined(names)} ({reason})" for reason, names in reasons.items()]
     return f"Not shown: {'; '.join(parts)}" if parts else ""
 
 

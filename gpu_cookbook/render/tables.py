@@ -25,7 +25,7 @@ from gpu_cookbook.results import (
     ranks,
     stored_record,
 )
-from gpu_cookbook.units import counted, digits
+from gpu_cookbook.units import counted, digits, joined
 
 METRICS = {
     Metric.RESIDENT: "one synchronised call, with the data already on the device",
@@ -490,7 +490,7 @@ def without_metrics(results: Sequence[Result]) -> Iterator[tuple[str, str, str]]
 def _environments(results: Iterable[Result]) -> str:
     """'environment cudf', 'environments cudf and main'; nothing if it is the main one."""
     names = sorted({each.environment for each in results})
-    return "" if names in ([], [machine.MAIN]) else f"environment{'s' * (len(names) > 1)} {format.joined(names)}"
+    return "" if names in ([], [machine.MAIN]) else f"environment{'s' * (len(names) > 1)} {joined(names)}"
 
 
 def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
@@ -499,7 +499,7 @@ def source_of(results: Sequence[Result], others: Sequence[Result]) -> str:
     several = len({_asv_environment(each) for each in (*results, *others) if each.origin}) > 1
     environments = sorted({_asv_environment(each) for each in results if each.origin}) if several else []
     known = facts(results)
-    where = [known.get("machine"), _environments(results), format.joined(environments) if environments else ""]
+    where = [known.get("machine"), _environments(results), joined(environments) if environments else ""]
     commits, dates = (
         sorted({value for each in results if (value := FACTS[name](each))}) for name in ("commit", "date")
     )
@@ -561,7 +561,7 @@ def facts(results: Iterable[Result]) -> dict[str, str]:
             package, _, number = version.rpartition(" ")
             packages.setdefault(package, set()).add(number)
     found |= dict(sorted(packages.items()))
-    return {name: format.joined(sorted(values)) for name, values in found.items() if values}
+    return {name: joined(sorted(values)) for name, values in found.items() if values}
 
 
 def provenance(word: str, results: Iterable[Result]) -> Entry:
