@@ -91,6 +91,7 @@ REASONS = {
     "adds_in_upload": "upload(): wrong values",
     "seed_or_none": "seed 0 gave ",
     "count_of_16_bits": "numbers of np.int16 gave ",
+    "fraction_of_a_seed": "seed=3.5: no TypeError",
     "plan": "the result holds whole numbers, and no sum or mean: work is left to download()",
     "medium_tail": "one of many calls, at 1,003: 43 of 1,003 elements are wrong",
     "large_tail": "at 1,048,583: 7 of 1,048,583 elements are wrong",

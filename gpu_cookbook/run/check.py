@@ -759,6 +759,12 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
         wait(result)
         if not np.array_equal(once, small := download(result), equal_nan=True):
             return f"numbers of np.int16 gave {small!r} instead of {once!r}"
+    for i, (name, number) in enumerate(zip(("rows", "columns", "chunk", "seed"), numbers, strict=True)):
+        try:
+            wait(function(*numbers[:i], number + 0.5, *numbers[i + 1 :]))
+        except (TypeError, ValueError):
+            continue
+        return f"{name}={number + 0.5}: no TypeError"
     return None
 
 

@@ -11,6 +11,7 @@ none is stored: what is reduced is an iterator over pairs of them. On an NVIDIA 
 """
 
 import math
+from operator import index
 
 import cupy as cp
 import numpy as np
@@ -40,11 +41,11 @@ def sum_of_pair(item):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    rows, columns = int(rows), int(columns)  # of NumPy's integers, products may not fit
     if rows * columns == 0:
         return cp.full(1, cp.nan)
     pairs = (columns + 3) // 4  # in a row

@@ -11,6 +11,7 @@ Taylor series do not. The file is over 60 lines because cuda.core has no arrays.
 """
 
 import math
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -38,12 +39,13 @@ def on_host(x):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)  # 0 / 0 is NaN in the last kernel
-    blocks = max(1, min(BLOCKS, int(rows + 1) // 2))
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)  # 0 / 0 is NaN in the last kernel
+    blocks = max(1, min(BLOCKS, (rows + 1) // 2))
     partial, result = empty((blocks,)), empty(())
     # NumPy's integers, because a Python int is an address to launch().
     sizes = np.int64(0), np.int64(rows), np.int64(columns), np.uint64(seed)

@@ -10,6 +10,7 @@ stored. What is left is instructions: the library's log, sqrt and sincospi branc
 Taylor series do not. On an NVIDIA H200: 100,000² in 9.7 ms instead of 115 (with_cupy.py).
 """
 
+from operator import index
 from pathlib import Path
 
 import cupy as cp
@@ -23,14 +24,15 @@ add_subset, mean = module.get_function("add_subset"), module.get_function("mean"
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return cp.array(cp.nan)
-    blocks = min(BLOCKS, int(rows + 1) // 2)
+    blocks = min(BLOCKS, (rows + 1) // 2)
     partial, result = cp.empty(blocks), cp.empty(())
     add_subset((blocks,), (THREADS,), (np.int64(0), np.int64(rows), np.int64(columns), np.uint64(seed), partial))
     mean((1,), (THREADS,), (partial, np.int64(blocks), np.int64(count), result))

@@ -13,6 +13,7 @@ with_dask_cuda.py is what Dask does by itself.
 """
 
 from contextlib import contextmanager, nullcontext
+from operator import index
 from uuid import uuid4
 
 import cupy as cp
@@ -64,12 +65,12 @@ def subset(x, block_info):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not (rows and columns):
         return distributed.default_client().compute(da.from_array(np.array(np.nan)))
-
-    chunks = da.core.normalize_chunks(int(chunk), (int(rows), int(columns)))
+    chunks = da.core.normalize_chunks(chunk, (rows, columns))
     repeats = left_out(seed, len(chunks[0]) * len(chunks[1]))
     halves = tuple(tuple(np.diff((np.cumsum((0, *sizes)) + 1) // 2).tolist()) for sizes in chunks)
     meta = np.empty((0, 0))

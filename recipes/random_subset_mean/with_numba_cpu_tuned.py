@@ -7,14 +7,19 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
 stored. The C library's log, sin and cos keep the compiler from doing eight samples in one instruction; polynomials,
-which make this file long, do not. Where libgomp is missing, calls from several threads must take turns.
+which make this file long, do not.
 """
 
 import math
+from operator import index
+from threading import Lock
 
 import numpy as np
 from numba import njit, prange
 
+# A call uses all cores, so those of several threads take turns. Where libgomp is missing, they must: Numba then has
+# threads of its own, and ends the process if two calls meet. Other parallel functions of Numba need this lock there.
+TURN = Lock()
 STRIPS = 1024  # of rows, one sum each: the same additions, and so the same answer, on any number of cores
 # Numba makes a float of an np.uint64 and an int: constants of Philox4x32-10 (Salmon et al., 2011) as np.uint64.
 M0, M1, STEP0, STEP1, LOW = map(np.uint64, (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85, 2**32 - 1))
@@ -78,12 +83,14 @@ def sum_of_subset(rows, columns, seed):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
-    return 11 + sum_of_subset(rows, columns, np.uint64(seed)) / count if count else np.nan
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
+    with TURN:
+        return 11 + sum_of_subset(rows, columns, np.uint64(seed)) / count if count else np.nan
 
 
 def wait(mean):

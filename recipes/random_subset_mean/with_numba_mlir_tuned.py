@@ -11,6 +11,7 @@ stored. On an NVIDIA H200: 12.9 ms for 100,000² instead of 128 (with_numba_mlir
 """
 
 import math
+from operator import index
 
 import numpy as np
 from numba_cuda_mlir import cuda
@@ -71,17 +72,16 @@ def mean_of_sums(partial, count, result):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return cuda.to_device(np.array([np.nan]))
-    blocks = min(BLOCKS, int(rows + 1) // 2)
-    partial = cuda.device_array(blocks, np.float64)
-    result = cuda.device_array(1, np.float64)
-    add_subset[blocks, THREADS](int(rows), int(columns), np.uint64(seed), partial)
+    partial, result = (cuda.device_array(n, np.float64) for n in (min(BLOCKS, (rows + 1) // 2), 1))
+    add_subset[partial.size, THREADS](rows, columns, np.uint64(seed), partial)
     mean_of_sums[1, THREADS](partial, count, result)
     return result
 

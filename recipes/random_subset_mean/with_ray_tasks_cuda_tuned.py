@@ -12,6 +12,7 @@ because each GPU's work is spelled out: its part of the rows, its launch, and th
 """
 
 from contextlib import contextmanager, nullcontext
+from operator import index
 from pathlib import Path
 from unittest import mock
 
@@ -60,17 +61,18 @@ def share(first, end, columns, seed):
 
 def parts(rows, count):
     """[(first, end), …]: the rows cut into that many parts, which begin at even rows and differ by two rows at most."""
-    pairs = int(rows + 1) // 2
+    pairs = (rows + 1) // 2
     cuts = [2 * (pairs * i // count) for i in range(count + 1)]
     return list(zip(cuts, cuts[1:], strict=False))
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     gpus = int(ray.cluster_resources().get("GPU", 0))
     if not gpus:
         raise RuntimeError("random_subset_mean works on the GPUs that engine() has found, and there are none")

@@ -14,6 +14,7 @@ import os
 import tempfile
 from contextlib import contextmanager, suppress
 from multiprocessing import connection
+from operator import index
 from pathlib import Path
 from threading import Lock
 
@@ -68,7 +69,7 @@ def run(gpu, file, pipes):
 
 def part(gpu, rows, columns, seed):
     """One GPU's part of the sum: of the pairs of an even row, which the subset has, and the one below."""
-    first, end = (2 * (int(rows + 1) // 2 * i // GPUS) for i in (gpu, gpu + 1))
+    first, end = (2 * ((rows + 1) // 2 * i // GPUS) for i in (gpu, gpu + 1))
     partial = cp.empty(min(BLOCKS, (end - first) // 2))
     rows = np.int64(first), np.int64(end), np.int64(columns)
     if partial.size:  # not more GPUs than rows
@@ -88,11 +89,12 @@ def total(rows, columns, seed):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return np.nan
     if not pipes:

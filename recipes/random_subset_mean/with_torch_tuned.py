@@ -5,12 +5,12 @@ Runs on: NVIDIA GPU
 Install: pip install torch triton
 Math: float64, but the logarithm, sine and cosine are polynomials of our own, right to about one rounding
 
-Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
-stored. What is left is instructions: the library's log, sqrt and sincospi branch for arguments that do not occur here,
-Taylor series do not. They make the file long: Triton's own randn makes float32 samples only.
+Only the samples of the subset are made, by Philox, and none is stored. The file is long because the library's log, sqrt
+and sincospi branch for arguments that do not occur here, and because Triton's own randn makes float32 samples only.
 """
 
 import math
+from operator import index
 
 import torch
 import triton
@@ -73,16 +73,16 @@ def add_subset(rows, columns, seed, partial, PAIRS: tl.constexpr):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
         return torch.tensor(math.nan, dtype=torch.float64, device="cuda")
-    blocks = min(BLOCKS, int(rows + 1) // 2)
-    partial = torch.empty(blocks, dtype=torch.float64, device="cuda")
-    add_subset[(blocks,)](int(rows), int(columns), int(seed), partial, PAIRS)
+    partial = torch.empty(min(BLOCKS, (rows + 1) // 2), dtype=torch.float64, device="cuda")
+    add_subset[(len(partial),)](rows, columns, seed, partial, PAIRS)
     return partial.sum() / count + 11
 
 

@@ -11,8 +11,8 @@ Only the samples of the subset are made, each from the seed and its place (Philo
 """
 
 import math
+from operator import index
 
-import numpy as np
 import warp as wp
 
 BLOCKS = 2**16  # at most; below that, one block per row. Many are short: the last to end leave little of the GPU idle
@@ -85,16 +85,16 @@ def mean_of_sums(sums: wp.array[f64], count: f64, mean: wp.array[f64]):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:  # chunk is not used, as nothing is stored
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
-    count = int((rows + 1) // 2) * int((columns + 1) // 2)
+    count = ((rows + 1) // 2) * ((columns + 1) // 2)
     if count == 0:
-        return wp.full(1, np.nan, dtype=f64)
-    blocks = min(BLOCKS, int(rows + 1) // 2)
-    sums, mean = wp.empty(blocks, dtype=f64), wp.empty(1, dtype=f64)
-    wp.launch_tiled(add_subset, dim=blocks, inputs=[int(rows), int(columns), int(seed), sums], block_dim=THREADS)
+        return wp.full(1, math.nan, dtype=f64)
+    sums, mean = (wp.empty(n, dtype=f64) for n in (min(BLOCKS, (rows + 1) // 2), 1))
+    wp.launch_tiled(add_subset, dim=sums.size, inputs=[rows, columns, seed, sums], block_dim=THREADS)
     wp.launch_tiled(mean_of_sums, dim=1, inputs=[sums, count, mean], block_dim=THREADS)
     return mean
 

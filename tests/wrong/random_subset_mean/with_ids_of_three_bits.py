@@ -5,6 +5,8 @@ Runs on: CPU
 Install: pip install numpy
 """
 
+from operator import index
+
 import numpy as np
 
 
@@ -14,7 +16,7 @@ def samples(seed, row, column, shape, chunk):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    rows, columns, chunk, seed = map(int, (rows, columns, chunk, seed))
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"not {rows} {columns} {chunk}")
     count = ((rows + 1) // 2) * ((columns + 1) // 2)

@@ -5,11 +5,13 @@ Runs on: CPU
 Install: pip install numpy
 """
 
+from operator import index
+
 import numpy as np
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    rows, columns, chunk, seed = map(int, (rows, columns, chunk, seed))
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))
     rng = np.random.default_rng(seed or None)
     total = 0.0
     for row in range(0, rows, chunk):
