@@ -25,7 +25,7 @@ from sanitized import ENDED, RIGHT
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import family, runner
 
-TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+TOOLS = ("memcheck", "initcheck", "synccheck", "racecheck")  # that which takes longest comes last
 HERE = Path(__file__).parent
 PLANTED = HERE / "wrong" / "sanitizer" / "multiply"  # with_TOOL….py, each with a fault that this tool finds
 FOUND = {  # how the tool names it
