@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from accuracy import learned
 from conftest import recipes
 from test_recipes import module_of
 
@@ -13,6 +14,19 @@ from gpu_cookbook.run.check import Expected, variants
 
 WORKLOAD = catalogue.workload_module("training")
 SIZE = (8, 2)
+
+
+def test_the_share_of_the_last_of_several_passes():
+    """NumPy names, in a second pass over the same images, what the weights after the first pass name right."""
+    (recipe,) = catalogue.choose(["training"], ["numpy"])
+    module, (images, targets, weights) = module_of(recipe), WORKLOAD.inputs(SIZE)
+    one, two = (module.training(*(np.concatenate([each] * n) for each in (images, targets)), weights) for n in (1, 2))
+    found = learned("numpy", SIZE, 2)
+    right = 8 * (2 * float(two[-1]) - float(one[-1]))  # images of the second pass
+    assert right == pytest.approx(round(right)) and 0 <= right <= 8
+    assert found["accuracy"] == pytest.approx(right / 8, abs=1e-6)
+    assert found["last"] == pytest.approx(float(two[-2]), rel=1e-5)
+    assert learned("numpy", SIZE, 1)["accuracy"] == pytest.approx(float(one[-1]))
 
 
 @pytest.mark.parametrize("size", [SIZE, (80, 40)])
