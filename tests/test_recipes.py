@@ -2,11 +2,14 @@
 
 import ast
 import importlib
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,6 +174,79 @@ def test_what_pytorch_does_by_default_changes_no_result(recipe, setting):
         if hasattr(module, "round_trip"):
             faults += [expected.disagreement(module.round_trip(*inputs)) for inputs, expected in every]
     assert not any(faults), faults
+
+
+@pytest.mark.parametrize("recipe", recipes(*IN_PROCESS, lambda recipe: "joblib" in recipe.packages, slow=starts_slowly))
+def test_a_backend_that_the_caller_has_chosen_for_joblib_changes_no_result(recipe):
+    """Threads that fill one array are asked for where they are needed, and not only preferred."""
+    joblib, workload = importlib.import_module("joblib"), catalogue.workload_module(recipe.workload)
+    inputs = workload.inputs(workload.EDGE_SIZES[3])
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert Expected(workload, inputs).disagreement(compute(recipe, inputs)) is None
+
+
+EMPTY = {"multiply": 2, "increment": 1, "norm": 1, "subset_mean": 1, "matmul": None}  # arrays of the shape (0, 6000)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered")
+@pytest.mark.parametrize("recipe", recipes(*IN_PROCESS, lambda recipe: recipe.workload in EMPTY, slow=starts_slowly))
+def test_an_empty_array_may_have_many_columns(recipe):
+    workload, empty = catalogue.workload_module(recipe.workload), np.zeros((0, 6_000), np.float32)
+    if recipe.workload == "subset_mean":
+        empty = empty.astype(np.float64)
+    count = EMPTY[recipe.workload]
+    inputs = [empty] * count if count else [empty, np.zeros((6_000, 3), np.float32)]
+    assert Expected(workload, inputs).disagreement(compute(recipe, inputs)) is None
+
+
+FROM_A_FORK = """
+import os, sys
+from pathlib import Path
+from gpu_cookbook import catalogue
+from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.loader import Loader
+
+if __name__ == "__main__":
+    recipe = catalogue.read(Path(sys.argv[1]))
+    workload, module = catalogue.workload_module(recipe.workload), Loader(recipe).execute()
+    upload, function, _, download = steps(module, workload)
+    expected = Expected(workload, workload.inputs(workload.EDGE_SIZES[3]))
+    with module.engine():
+        given = upload(*expected.inputs)
+        if (child := os.fork()) == 0:
+            del given
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert expected.disagreement(download(function(*given))) is None
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(HANG)
+@pytest.mark.parametrize(
+    "recipe", [each for each in catalogue.recipes() if "SharedMemory(create" in each.path.read_text("utf-8")]
+)
+def test_a_fork_leaves_its_parent_the_shared_memory(recipe, tmp_path):
+    (tmp_path / "fork.py").write_text(FROM_A_FORK)
+    subprocess.run([sys.executable, tmp_path / "fork.py", recipe.path], check=True, timeout=120)
+
+
+def test_an_interrupted_sum_of_several_gpus_is_no_other_calls_answer():
+    """The function by itself: its module needs a GPU. What comes after Ctrl-C would stay in the pipe."""
+    (recipe,) = catalogue.choose(["random_subset_mean"], ["torch_distributed_tuned"])
+    (total,) = [each for each in ast.parse(recipe.path.read_text("utf-8")).body if getattr(each, "name", "") == "total"]
+    killed, ours, theirs = [], *multiprocessing.Pipe()
+
+    def interrupted(_):
+        theirs.send(1.0)
+        raise KeyboardInterrupt
+
+    job = SimpleNamespace(sentinels=[], processes=[SimpleNamespace(kill=lambda: killed.append(1))])
+    names = {"pipes": [ours], "job": job, "TURN": threading.Lock(), "connection": SimpleNamespace(wait=interrupted)}
+    exec(compile(ast.Module([total], []), recipe.path, "exec"), names)
+    with pytest.raises(KeyboardInterrupt):
+        names["total"](2, 2, 0)
+    assert not names["pipes"] and killed
 
 
 FROM_TWO_THREADS = """

@@ -824,7 +824,28 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
             if other is not None:
                 dtype = _dtype_name(other)
                 faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
+        if takes_out(download):
+            faults.append(_download_fault(module, workload, inputs))
     return next(filter(None, faults), None)
+
+
+def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong with what download() makes of an array in another order or dtype, in one line, or None: it refuses
+    that, or fills it with the right values."""
+    upload, function, wait, download = steps(module, workload)
+    inputs = [x[:6].reshape(2, 3) if x.ndim == 1 else x for x in inputs]
+    expected = Expected(workload, inputs)
+    for dtype, order in ((np.float32, "F"), (np.int8, "C")):
+        out = np.zeros(expected.answer.shape, dtype, order)
+        result = function(*upload(*inputs))
+        wait(result)
+        try:
+            download(result, out=out)
+        except Exception:  # of the framework, or of the recipe
+            continue
+        if fault := expected.disagreement(out):
+            return f"download into {out.dtype} in the order {order}: {fault}"
+    return None
 
 
 def _dtype_name(array: Any) -> str:

@@ -68,6 +68,8 @@ def wait(c):
 
 def download(c, out=None):
     out = np.empty(tuple(c.shape), np.float32) if out is None else out
+    if not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {tuple(c.shape)}, not {out.dtype} {out.shape}")
     torch.from_numpy(out).copy_(c)
     return out
 

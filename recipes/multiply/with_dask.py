@@ -13,7 +13,7 @@ import numpy as np
 def upload(*arrays):
     # name=False, or Dask hashes every byte, to recognise an array that it has seen before.
     host = (np.asarray(x, np.float32, order="C") for x in arrays)
-    return tuple(da.from_array(x, name=False).persist(scheduler="threads") for x in host)
+    return tuple(da.from_array(x, "auto" if x.size else x.shape, name=False).persist(scheduler="threads") for x in host)
 
 
 def multiply(a, b):

@@ -24,7 +24,7 @@ def multiply(a, b, out=None):
     # Slices along the first axis are views of the same memory. Threads, not processes: they share it, nothing is
     # copied, and NumPy releases the GIL while it multiplies, so that all of them run.
     slices = zip(*(np.array_split(np.atleast_1d(x), cpu_count()) for x in (a, b, out)), strict=True)
-    Parallel(n_jobs=-1, prefer="threads")(delayed(np.multiply)(x, y, out=z) for x, y, z in slices)
+    Parallel(n_jobs=-1, require="sharedmem")(delayed(np.multiply)(x, y, out=z) for x, y, z in slices)
     return out
 
 

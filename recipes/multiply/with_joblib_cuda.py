@@ -33,7 +33,7 @@ def each(function, *parts):
         with cp.cuda.Device(gpu):
             return function(*parts)
 
-    return Parallel(n_jobs=GPUS, prefer="threads")(
+    return Parallel(n_jobs=GPUS, require="sharedmem")(
         delayed(on)(gpu, *p) for gpu, p in enumerate(zip(*parts, strict=True))
     )
 

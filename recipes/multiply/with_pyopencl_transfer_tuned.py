@@ -6,8 +6,7 @@ Install: pip install "pyopencl[pocl]"
 
 Page-locked arrays, as pinned() makes them, are copied in pieces of 8 MiB on two queues: one piece goes down while the
 next goes up. All others pass through page-locked buffers that threads fill and empty, or the caller alone if they are
-small. Up to 288 MiB, and 192 on the device, stay until lane.cache_clear().
-On an NVIDIA H200, 2**28 products take 91 ms, page-locked ones 42.
+small. Up to 288 MiB, and 192 on the device, stay until lane.cache_clear(). An H200 takes 91 ms for 2**28, pinned 42.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -62,6 +61,8 @@ def wait(c):
 
 
 def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
     return c.get(ary=out)
 
 

@@ -29,7 +29,7 @@ def norm(x):
     # Slices are views of the same memory. Threads, not processes: they share it, nothing is copied, and NumPy releases
     # the GIL while BLAS adds, so that all of them run.
     parts = np.array_split(x.reshape(-1), cpu_count())
-    return part_norm(np.array(Parallel(n_jobs=-1, prefer="threads")(delayed(part_norm)(part) for part in parts)))
+    return part_norm(np.array(Parallel(n_jobs=-1, require="sharedmem")(delayed(part_norm)(part) for part in parts)))
 
 
 def wait(norm):

@@ -33,7 +33,7 @@ def each(function, parts):
         with cp.cuda.Device(gpu):
             return function(part)
 
-    return Parallel(n_jobs=GPUS, prefer="threads")(delayed(on)(gpu, part) for gpu, part in enumerate(parts))
+    return Parallel(n_jobs=GPUS, require="sharedmem")(delayed(on)(gpu, part) for gpu, part in enumerate(parts))
 
 
 def upload(*arrays):

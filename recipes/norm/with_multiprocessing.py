@@ -40,10 +40,15 @@ class Shared:
         if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free < size:  # or a crash at the first write
             raise MemoryError(f"/dev/shm has no room for another {size:,} bytes")
         self.block = SharedMemory(create=True, size=size)
-        weakref.finalize(self, self.block.unlink)
+        weakref.finalize(self, unlink, self.block, os.getpid())
 
     def array(self):
         return np.ndarray(self.shape, self.dtype, self.block.buf)
+
+
+def unlink(block, creator):
+    if os.getpid() == creator:  # and not a fork of it, which ends before its arrays do
+        block.unlink()
 
 
 def upload(*arrays):

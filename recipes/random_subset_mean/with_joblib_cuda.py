@@ -40,7 +40,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     # Threads: each starts the work of its GPU, waits for nothing, and soon lets go of the GIL.
-    return Parallel(n_jobs=GPUS, prefer="threads")(
+    return Parallel(n_jobs=GPUS, require="sharedmem")(
         delayed(share)(gpu, rows, columns, chunk, seed) for gpu in range(GPUS)
     )
 

@@ -52,7 +52,7 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if not 0 <= seed < 2**64:
         raise ValueError(f"random_subset_mean takes seeds of 64 bits, not {seed}")
     count = ((rows + 1) // 2) * ((columns + 1) // 2)
-    sums = Parallel(n_jobs=GPUS, prefer="threads")(
+    sums = Parallel(n_jobs=GPUS, require="sharedmem")(
         delayed(share)(gpu, *part, columns, seed) for gpu, part in enumerate(parts(rows, GPUS))
     )
     return 11 + sum(sums) / count if count else np.nan

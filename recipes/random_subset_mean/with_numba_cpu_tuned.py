@@ -7,7 +7,7 @@ Math: float64, but the logarithm, sine and cosine are polynomials of our own, ri
 
 Sample (i, j) is a function of the seed, i and j alone (Philox), so only the samples of the subset are made, and none is
 stored. The C library's log, sin and cos keep the compiler from doing eight samples in one instruction; polynomials,
-which make this file long, do not.
+which make this file long, do not. A process that is forked after the import cannot call it (GNU OpenMP).
 """
 
 import math

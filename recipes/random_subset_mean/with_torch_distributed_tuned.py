@@ -44,7 +44,7 @@ def engine():
             total(0, 0, 0)  # all are ready
             yield
         finally:
-            for pipe in pipes:
+            for pipe in ours:
                 pipe.close()  # which ends the process
             pipes.clear()
             for process in job.processes:
@@ -81,11 +81,17 @@ def total(rows, columns, seed):
     """The sum of the subset's samples, as normal(0, 1). If a process has ended, job.join() ends the others, which would
     wait for it in NCCL, and raises torch.multiprocessing.ProcessExitedException."""
     with TURN:
-        for pipe in pipes:
-            pipe.send((rows, columns, seed))
-        if connection.wait([pipes[0], *job.sentinels]) != [pipes[0]]:
-            job.join()
-        return pipes[0].recv()
+        try:
+            for pipe in pipes:
+                pipe.send((rows, columns, seed))
+            if connection.wait([pipes[0], *job.sentinels]) != [pipes[0]]:
+                job.join()
+            return pipes[0].recv()
+        except BaseException:  # even Ctrl-C: the answer that is still to come would be taken for the next call's
+            pipes.clear()
+            for process in job.processes:
+                process.kill()
+            raise
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):

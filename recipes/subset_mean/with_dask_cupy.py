@@ -16,7 +16,8 @@ CHUNK = "1 GiB"
 
 def upload(*arrays):
     # name=False: otherwise Dask hashes every byte, to recognise an array that it has seen before.
-    host = (da.from_array(np.asarray(x, np.float64, order="C"), CHUNK, name=False) for x in arrays)
+    arrays = (np.asarray(x, np.float64, order="C") for x in arrays)
+    host = (da.from_array(x, CHUNK if x.size else x.shape, name=False) for x in arrays)
     # blocking: a page-locked array would still be read later, when the caller may have filled it anew.
     return tuple(x.map_blocks(cp.asarray, blocking=True).persist(scheduler="single-threaded") for x in host)
 

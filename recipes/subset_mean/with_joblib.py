@@ -28,7 +28,7 @@ def subset_mean(x):
     # Slices are views. Threads, not processes: they share the memory, nothing is copied, and NumPy lets go of the GIL
     # while it adds, so that all of them run.
     parts = np.array_split(subset, cpu_count())
-    sums = Parallel(n_jobs=-1, prefer="threads")(delayed(part_sum)(part) for part in parts)
+    sums = Parallel(n_jobs=-1, require="sharedmem")(delayed(part_sum)(part) for part in parts)
     return sum(sums) / subset.size
 
 
