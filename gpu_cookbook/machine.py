@@ -109,7 +109,7 @@ def _visible(count: int) -> list[int]:
             if not match:
                 break
             indices.append(match[0])
-        elif word.isdigit() and int(word) < count:
+        elif word.isdecimal() and int(word) < count:
             indices.append(int(word))
         else:
             break

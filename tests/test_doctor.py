@@ -237,6 +237,11 @@ def test_gpu_without_a_driver():
     says(but(CPU, nvidia_on_bus=True, container=True), "NVIDIA GPU", "missing", "--gpus all")
 
 
+def test_what_is_no_index_ends_the_list_of_visible_gpus(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,²,0")
+    assert machine._visible(2) == [1]
+
+
 def test_hidden_gpus():
     hidden = but(GPU, nvidia=machine.Nvidia("580.95.05", (13, 0), ()), visible="")
     says(hidden, "NVIDIA GPU", "missing", "CUDA_VISIBLE_DEVICES='' hides", "unset CUDA_VISIBLE_DEVICES")
@@ -806,6 +811,15 @@ def test_a_command_is_whole_when_it_is_copied(width):
     command = "\n".join(lines[start : lines.index("", start)])
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, env={"PATH": "/bin"})
     assert done.stdout == f"one two {folder}:/bin\nthree\n"
+
+
+@pytest.mark.parametrize("width", [1, 4, 8, 9, 10, 11, 20])
+def test_in_a_narrow_terminal_a_command_takes_more_lines(width):
+    command = "pip install a-long-name==1.2.3 && echo"
+    lines = [line for _, line in doctor._continued(command, 7, width)]
+    assert "\n".join(lines).replace("\\\n", "") == command
+    assert max(map(len, lines)) <= max(width, 3)
+    shown(doctor.judge(TROUBLE), width)
 
 
 def test_a_terminal_that_knows_ascii_only():

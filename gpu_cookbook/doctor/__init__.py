@@ -484,6 +484,8 @@ class _Report:
 
 def _continued(command: str, indent: int, width: int) -> Iterator[tuple[int, str]]:
     """(indent, line) of a command that is split into lines which a shell reads as one when they are copied."""
+    width = max(width, 3)  # a sign and the backslash; a terminal that is even narrower shows nothing whole
+    indent = min(indent, width - 3)
     lines = textwrap.wrap(command, width - indent - 2, break_long_words=False, break_on_hyphens=False)
     for number, line in enumerate(lines):
         line += " \\" if number + 1 < len(lines) else ""
