@@ -5,11 +5,14 @@ The file is left as it is if it says already what the results say: see speedups.
 
 from pathlib import Path
 
+import typer
 from PIL import Image
 
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import speedups
 from gpu_cookbook.store import asv_files
+from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.terminal import complain, fail
 
 PICTURE = Path(__file__).with_name("speedups.png")
 GPU_MACHINE = "nvidia-h100"
@@ -17,7 +20,9 @@ TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with both
 
 
 def results() -> list[typed.Result]:
-    found, _ = asv_files.select(asv_files.Store().load()[0])
+    every, complaints = asv_files.Store().load()
+    complain(complaints)  # and draw nothing: results would be missing
+    found, _ = asv_files.select(every)
     return typed.completed(each for each in found if each.stored.machine == GPU_MACHINE)
 
 
@@ -26,8 +31,16 @@ def drawn() -> str | None:
     return Image.open(PICTURE).info["Description"] if PICTURE.exists() else None
 
 
-if __name__ == "__main__":
-    found = results()
+def main() -> None:
+    """Draw the picture anew if the stored results say something else."""
+    try:
+        found = results()
+    except StoreError as error:
+        fail(str(error))
     if drawn() != speedups.described(found):
         speedups.plot(found, PICTURE, TITLE)
         print(f"drawn anew: {PICTURE}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

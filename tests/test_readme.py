@@ -1,14 +1,18 @@
 """README is short, its picture shows the stored results, its recipe is real, and what it says of transfers is so."""
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import typer
 from cloning import gpu_machine, require_clone
 
 from gpu_cookbook import catalogue, short
 from gpu_cookbook.render import speedups
-from gpu_cookbook.store import transfers
+from gpu_cookbook.store import asv_files, transfers
 
 ROOT = Path(__file__).parents[1]
 WORDS = 800
@@ -20,6 +24,19 @@ def test_the_picture_shows_the_stored_results():
     described = speedups.described(readme["results"]())
     assert "all CPU cores, multiply: " in described and described.count("\n") > 30
     assert readme["drawn"]() == described, "make readme draws it anew"
+
+
+def test_outside_of_a_clone_the_picture_stays_and_it_says_why(tmp_path):
+    command = [sys.executable, str(ROOT / "docs" / "readme.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "run this command inside a clone" in done.stderr
+
+
+def test_a_picture_is_not_drawn_without_what_cannot_be_read(monkeypatch, capsys):
+    monkeypatch.setattr(asv_files, "Store", lambda: SimpleNamespace(load=lambda: ([], ["m/x.json: is not JSON"])))
+    with pytest.raises(typer.Exit):
+        runpy.run_path(str(ROOT / "docs" / "readme.py"))["results"]()
+    assert capsys.readouterr().err == "m/x.json: is not JSON\n"
 
 
 def test_the_short_recipe_is_what_the_tool_prints():
