@@ -18,14 +18,13 @@ import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import all_reduce as shown
-from gpu_cookbook.render import text
 from gpu_cookbook.render.all_reduce import REDUCED
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
-from gpu_cookbook.script import Save, commit_for
-from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
-from gpu_cookbook.terminal import console, fail
+from gpu_cookbook.terminal import fail
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "all-reduce"
@@ -91,11 +90,12 @@ def main(
                     packages |= {*script_of(name).packages}
         except KeyboardInterrupt as signal:  # what was measured is kept
             stopped = signal
-        found, out = {step.name: step for step in steps}, console()
+        line = None
         if save and steps:
             line = transfers.line(save, head, sorted(packages), REDUCED[-1], steps)
-            journal.append(FILE, line | {"versions": ", ".join([line["versions"], *nccl()])})
-        out.print(text.terminal([shown.table(found, count, f"An all-reduce on {count} GPUs")], out.width))
+            line |= {"versions": ", ".join([line["versions"], *nccl()])}
+        found = {step.name: step for step in steps}
+        finish([shown.table(found, count, f"An all-reduce on {count} GPUs")], FILE, line)
         if stopped:
             raise stopped
 

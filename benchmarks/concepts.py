@@ -21,14 +21,13 @@ import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import concepts as shown
-from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import Cuda, Unmeasurable
-from gpu_cookbook.script import Save, commit_for
-from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
-from gpu_cookbook.terminal import console, fail
+from gpu_cookbook.terminal import fail
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "docs" / "concepts"
@@ -300,10 +299,8 @@ def main(save: Save = None):
         steps = [*measured(Gpu())]
     except Unmeasurable as error:
         fail(str(error))
-    out = console()
-    out.print(text.terminal([shown.table({step.name: step for step in steps}, "Concepts")], out.width))
-    if save:
-        journal.append(FILE, transfers.line(save, head, recipe.packages, 1, steps))
+    line = transfers.line(save, head, recipe.packages, 1, steps) if save else None
+    finish([shown.table({step.name: step for step in steps}, "Concepts")], FILE, line)
     if any(step.reason for step in steps):
         fail("Not everything could be measured: the table says why.")
 

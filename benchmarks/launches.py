@@ -17,13 +17,12 @@ import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import launches as shown
-from gpu_cookbook.render import text
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
-from gpu_cookbook.script import Save, commit_for
-from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
-from gpu_cookbook.terminal import console, fail
+from gpu_cookbook.terminal import fail
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "launches"
@@ -77,12 +76,10 @@ def main(save: Save = None):
     for name in names:
         print(name, file=sys.stderr)
         steps += measured(name)
-    out = console()
+    packages = {package for name in names for package in recipe_of(name).packages}
+    line = transfers.line(save, head, sorted(packages), 1, steps) if save else None
     title = "What a launch takes, by number of arguments"
-    out.print(text.terminal([shown.table({step.name: step for step in steps}, title)], out.width))
-    if save:
-        packages = {package for name in names for package in recipe_of(name).packages}
-        journal.append(FILE, transfers.line(save, head, sorted(packages), 1, steps))
+    finish([shown.table({step.name: step for step in steps}, title)], FILE, line)
 
 
 if __name__ == "__main__":

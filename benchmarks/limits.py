@@ -32,10 +32,11 @@ from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
+from gpu_cookbook.script import finish
 from gpu_cookbook.store import asv_files as store
-from gpu_cookbook.store import commits, door, journal
+from gpu_cookbook.store import commits, door
 from gpu_cookbook.store.commits import StoreError
-from gpu_cookbook.terminal import complain, console, fail
+from gpu_cookbook.terminal import complain, fail
 from gpu_cookbook.units import digits, seconds
 
 FILE = Path(__file__).parent / "results" / "limits.jsonl"
@@ -444,7 +445,7 @@ def main(
         print("The limits are those of an NVIDIA GPU, but this machine has none.", file=sys.stderr)
         raise typer.Exit(1)
     known, found = {}, []
-    if save:
+    if save is not None:
         try:
             known = store.Writer(store.Store(), save, resume=True).done()
         except StoreError as error:
@@ -455,10 +456,7 @@ def main(
             found.append(row)
     except KeyboardInterrupt:
         save = None  # what was measured is shown, but not stored
-    out = console()
-    out.print(
-        text.terminal([table("Limits", HEADINGS, "llrlrrl", (entries(row, frozenset()) for row in found))], out.width)
-    )
+    line = None
     if save:
         root = Path(__file__).parents[1]
         head = commits.git(root, "rev-parse", "HEAD")
@@ -469,8 +467,9 @@ def main(
             "driver": driver,
             "date": time.strftime("%Y-%m-%d"),
             "commit": head,
+            "rows": found,
         }
-        journal.append(FILE, line | {"rows": found})
+    finish([table("Limits", HEADINGS, "llrlrrl", (entries(row, frozenset()) for row in found))], FILE, line)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,13 @@ from pathlib import Path
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import text
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import runner, together
 from gpu_cookbook.run.check import reason
-from gpu_cookbook.script import Save, commit_for
-from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.script import Save, commit_for, finish
 from gpu_cookbook.store import together as store
-from gpu_cookbook.terminal import console, fail
+from gpu_cookbook.store import transfers
+from gpu_cookbook.terminal import fail
 from gpu_cookbook.together import LIBRARIES, Handover, by_pair
 
 ROOT = Path(__file__).parents[1]
@@ -99,9 +98,10 @@ def main(save: Save = None):
     here = [name for name in LIBRARIES if name not in missing]
     handovers = measured([*itertools.product(here, here)], missing)
     pool = pooled()
-    out = console()
+    packages = {package for name in here for package in script_of(name).packages}
+    line = transfers.beginning(save, head, sorted(packages)) | store.record(handovers, missing, pool) if save else None
     pairs = by_pair(handovers)
-    out.print(text.terminal([*shown.tables(pairs), *shown.faults(pairs)], out.width))
+    finish([*shown.tables(pairs), *shown.faults(pairs)], FILE, line)
     for name, why in missing.items():
         print(f"{LIBRARIES[name]} took no part: {why}")
     for name, why in pool.items():
@@ -110,10 +110,6 @@ def main(save: Save = None):
     wrong = sum(not each.reason and not each.right for each in handovers)
     took = f"{time.perf_counter() - start:.0f} s"
     print(f"{len(pairs)} pairs, {len(handovers)} handovers: {reasons} refused, {wrong} wrong; {took}")
-    if save:
-        packages = {package for name in here for package in script_of(name).packages}
-        line = transfers.beginning(save, head, sorted(packages)) | store.record(handovers, missing, pool)
-        journal.append(FILE, line)
 
 
 if __name__ == "__main__":

@@ -36,16 +36,15 @@ import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.render import tables, text, timelines
+from gpu_cookbook.render import tables, timelines
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.timelines import row_of
 from gpu_cookbook.results import Timing, keyed
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.script import Save, commit_for
-from gpu_cookbook.store import journal, transfers
+from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Bar, Step
-from gpu_cookbook.terminal import console
 from gpu_cookbook.units import digits, seconds
 
 ROOT = Path(__file__).parents[1]
@@ -649,11 +648,9 @@ def main(save: Save = None):
     print("making arrays", file=sys.stderr)
     work = Work()
     steps |= {step.name: step for step in measure([*ways(work), *between_gpus(work)], work)}
-    out = console()
-    out.print(text.terminal([table(steps)], out.width))
-    if save:
-        packages = ("cupy", "numba", "numba_cuda", "numpy", "pycuda", "pyopencl", "torch")
-        journal.append(FILE, transfers.line(save, head, packages, ELEMENTS, steps.values()))
+    packages = ("cupy", "numba", "numba_cuda", "numpy", "pycuda", "pyopencl", "torch")
+    line = transfers.line(save, head, packages, ELEMENTS, steps.values()) if save else None
+    finish([table(steps)], FILE, line)
 
 
 if __name__ == "__main__":

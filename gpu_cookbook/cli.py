@@ -7,10 +7,11 @@ import errno
 import importlib.metadata
 import itertools
 import os
+import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,18 +50,32 @@ from gpu_cookbook.units import counted
 from gpu_cookbook.words import plain
 
 
+@contextlib.contextmanager
+def refusals_said() -> Iterator[None]:
+    """What the system refuses, such as writing to a full disk, is said in a line, and the exit code is 1."""
+    try:
+        try:
+            yield
+        finally:  # after an exit, too
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
+            say(f"Cannot go on: {error}")
+        end_output()
+        raise typer.Exit(1) from None
+
+
 class Commands(TyperGroup):
-    """The commands. What the system refuses, such as writing to a full disk, is said in a line."""
+    """The commands, and what is common to them."""
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:  # prints the help and the version
+        with refusals_said():
+            return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            value = super().invoke(ctx)
-            sys.stdout.flush()
-        except OSError as error:
-            if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
-                say(f"Cannot go on: {error}")
-            end_output()
-            raise typer.Exit(1) from None
+            with refusals_said():
+                return super().invoke(ctx)
         except Exception as error:  # such as Click's for an unknown option, whose class Typer does not export
             told = vars(error)
             if told.get("possibilities") and "option_name" in told:
@@ -68,7 +83,6 @@ class Commands(TyperGroup):
                 alike = [each for each in told["possibilities"] if difflib.get_close_matches(name, [each.lstrip("-")])]
                 told["possibilities"] = alike
             raise
-        return value
 
 
 app = typer.Typer(
@@ -703,7 +717,8 @@ def send(
     try:
         stored = store.Store()
         place = output.resolve() if output else sending.default_folder(stored)
-        files = sending.send(stored, machine_name, new_name or machine_name, place, contributor, gather)
+        renamed = machine_name if new_name is None else new_name
+        files = sending.send(stored, machine_name, renamed, place, contributor, gather)
         folder = files[0].parent
         verdict = verifying.verify(stored, folder, source=machine_name)
     except store.StoreError as error:
@@ -930,9 +945,9 @@ def counts(option: str, text: str, most: int, kind: str) -> list[int]:
         fail(f"This machine has no {kind}s: omit {option}.")
     example = f" For example {option} {','.join(map(str, sorted({1, most})))}."
     for word in text.split(","):
-        if not word.strip().isdecimal():
+        if not re.fullmatch("[0-9]+", word.strip()):
             fail(f"{option} expects numbers of {kind}s, not '{word.strip()}'.{example}")
-        if int(word) > most:
+        if float(word) > most:  # int() takes no more than 4,300 digits
             fail(f"{option} {word.strip()}: only {amount(most, kind)} available.{example}")
         found.add(int(word))
     return sorted(found - {0})
@@ -958,7 +973,7 @@ def measured(
 def writer_for(save: bool, machine_name: str | None, resume: bool, sizes: Sequence[str] | None) -> Any:
     """The writer that stores the results, or None."""
     if not save:
-        if machine_name or resume:
+        if machine_name is not None or resume:
             fail("--machine and --resume only work with --save: gpu-cookbook compare --save …")
         return None
     if sizes:

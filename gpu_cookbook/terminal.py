@@ -139,7 +139,8 @@ def drawn(found: Sequence[Any], out: Console) -> str:
     """Tables as wide as the console ``out``, in its colours."""
     from gpu_cookbook.render import text
 
-    with out.capture() as captured:
+    # Afterwards, rich writes nothing to its file, and a full one may refuse even that.
+    with contextlib.suppress(OSError), out, out.capture() as captured:
         out.print(text.terminal(found, out.width))
     return captured.get()
 

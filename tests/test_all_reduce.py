@@ -265,6 +265,7 @@ def test_what_was_measured_before_ctrl_c_is_kept(saving, monkeypatch):
     [
         ({"names": ["tourch"]}, "Did you mean torch?"),
         ({"save": "../x"}, "is no name of a machine"),
+        ({"save": ""}, "'' is no name of a machine"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, says, saving, capsys):

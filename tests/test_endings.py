@@ -17,8 +17,8 @@ from cloning import require_clone
 from conftest import HANG, UNPROBED, invoked
 from test_store import add, result
 
-from gpu_cookbook import catalogue, cli, terminal
-from gpu_cookbook.render import html_page
+from gpu_cookbook import catalogue, cli, script, terminal
+from gpu_cookbook.render import html_page, tables
 from gpu_cookbook.results import Probe
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import family, runner
@@ -89,6 +89,29 @@ def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, 
     assert f"(No space left on device): what was measured is in {file}" in capsys.readouterr().err
 
 
+def test_a_script_stores_its_line_before_it_prints(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(typer.Exit):
+        script.finish([], tmp_path / "m" / "lines.jsonl", {"machine": "m"})
+    assert (tmp_path / "m" / "lines.jsonl").read_text() == '{"machine": "m"}\n'
+
+
+def test_what_a_script_cannot_store_is_shown_all_the_same(capsys):
+    table = tables.Table("A title", ("head",), "l", [], [], [])
+    with pytest.raises(typer.Exit) as ended:
+        script.finish([table], Path("/dev/null/lines.jsonl"), {"machine": "m"})
+    out, err = capsys.readouterr()
+    assert "A title" in out and "The result was not saved: " in err and ended.value.exit_code == 1
+
+
+@pytest.mark.parametrize("option", ["--help", "--version", "list --help", "list increment"])
+def test_a_full_disk_is_said_of_whatever_is_printed(option):
+    for unbuffered in ("", "1"):
+        _, err = shell(f"{COMMAND} {option} > /dev/full", code=1, PYTHONUNBUFFERED=unbuffered)
+        assert err == "Cannot go on: [Errno 28] No space left on device\n"
+
+
 @pytest.mark.slow
 def test_a_full_disk_is_said_in_a_line():
     require_clone()
@@ -109,6 +132,11 @@ def test_that_the_disk_is_nearly_full_is_not_what_a_recipe_prints(parts):
     assert runner.printed_by_recipe("Ray", said * 2) == ""
     assert runner.printed_by_recipe("Ray", f"1\n{said}2\n") == "1\n2\n"
     assert runner.printed_by_recipe("Dask", said) == said
+
+
+def test_a_table_is_drawn_whatever_standard_output_takes(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert "A title" in terminal.drawn([tables.Table("A title", ("head",), "l", [], [], [])], terminal.console())
 
 
 def test_a_comparison_into_a_full_disk_is_kept(tmp_path):

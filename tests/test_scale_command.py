@@ -141,6 +141,8 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--cores", "x"], "not 'x'"),
         (["--cores", "-1"], "not '-1'"),
         (["--cores", "²"], "not '²'"),
+        (["--cores", "٢"], "not '٢'"),
+        (["--cores", "9" * 5_000], "--cores 999"),
         (["--cores", ","], "not ''"),
         (["--cores", ""], "--cores expects numbers of cores, not ''."),
         (["--gpus", ""], "--gpus expects numbers of GPUs, not ''." if machine.gpus() else "no GPUs: omit --gpus"),
@@ -168,7 +170,7 @@ def test_what_is_stored_can_be_drawn(clone):
         (["--format", "yaml"], "'yaml' is not one of"),
         (["--machine", "m", "-t", "ray", "--size", "5", "--weak"], "omit --technique, --size, --weak, or add --save"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=lambda value: " ".join(value)[:80] if isinstance(value, list) else "",
 )
 def test_bad_input_says_what_to_do(arguments, words):
     out, err = invoked("scale", *arguments, code=2)

@@ -294,6 +294,7 @@ def test_a_profile_is_not_sent_and_is_found(clone, folder):
         (("../mine", "--as", "x"), "No results are stored for '../mine'."),
         (("mine", "--as", "../x"), "'../x' is no name of a machine"),
         (("mine", "--as", "my box"), "'my box' is no name of a machine"),
+        (("mine", "--as", ""), "'' is no name of a machine"),
         (("mine", "--as", "adas-box"), "is the name of your computer"),
         (("mine", "--from", ""), "--from takes a name or a handle"),
         (("mine", "--from", "a\nb"), "--from takes a name or a handle"),

@@ -492,7 +492,7 @@ def test_a_broken_file_is_not_written_over(clone):
     add(writer, "numpy", 40_000)
     (right,) = (clone / "benchmarks/results/m").glob("*-existing*.json")
     right.write_text(right.read_text()[:100])
-    with pytest.raises(store.StoreError, match=f"{right.name} cannot be read"):
+    with pytest.raises(store.StoreError, match=f"{right.name} cannot be used"):
         add(writer, "torch", 40_000)
     assert len(right.read_text()) == 100
 
@@ -812,6 +812,7 @@ def test_what_the_other_options_make_the_same_is_nothing_to_compare(clone):
     ("arguments", "words"),
     [
         (["--resume"], "only work with --save"),
+        (["--machine", ""], "only work with --save"),
         (["--save", "-s", "1000"], "omit --size"),
         (["--save", "--machine", "../evil"], "'../evil' is not a valid machine name"),
         (["--save", "--machine", ""], "'' is not a valid machine name"),

@@ -465,7 +465,7 @@ def refuse_another_machine(folder: Path) -> None:
     except FileNotFoundError:
         return
     except (door.Unfit, OSError) as error:
-        raise StoreError(f"{path} cannot be read ({_first_line(error)}): fix it, or move it away.") from None
+        raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from None
     theirs, ours = gpus_in(there), gpus_in(here)
     if theirs:
         same = theirs == ours
@@ -682,7 +682,7 @@ class Writer:
                 _stored(path)
             stored.load_data(str(self.store.folder))
         except Exception as error:  # whatever a broken file does to asv's reader
-            raise StoreError(f"{path} cannot be read ({_first_line(error)}): fix it, or move it away.") from error
+            raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from error
         return stored
 
     def _save(self, stored: Any) -> None:
