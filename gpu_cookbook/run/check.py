@@ -835,8 +835,8 @@ def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[n
     upload, function, wait, download = steps(module, workload)
     inputs = [x[:6].reshape(2, 3) if x.ndim == 1 else x for x in inputs]
     expected = Expected(workload, inputs)
-    for dtype, order in ((np.float32, "F"), (np.int8, "C")):
-        out = np.zeros(expected.answer.shape, dtype, order)
+    shape = expected.answer.shape
+    for out, how in ((np.zeros(shape, np.float32, order="F"), " in Fortran's order"), (np.zeros(shape, np.int8), "")):
         result = function(*upload(*inputs))
         wait(result)
         try:
@@ -844,7 +844,7 @@ def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[n
         except Exception:  # of the framework, or of the recipe
             continue
         if fault := expected.disagreement(out):
-            return f"download into {out.dtype} in the order {order}: {fault}"
+            return f"download into {out.dtype}{how}: {fault}"
     return None
 
 

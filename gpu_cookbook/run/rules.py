@@ -59,7 +59,10 @@ STANDARD = {
         ("Barrier", "Condition", "Event", "Lock", "RLock", "Semaphore", "Thread", "local"),
     ),
     "weakref": ("freeing what belongs to an array", ("WeakKeyDictionary", "WeakValueDictionary", "finalize", "ref")),
-    "os": ("the cores, and the environment of processes that it starts", ("environ", "getenv", "sched_getaffinity")),
+    "os": (
+        "the cores, which process it is, and the environment of processes that it starts",
+        ("environ", "getenv", "getpid", "sched_getaffinity"),
+    ),
     "shutil": ("room in shared memory", ("disk_usage",)),
     "ctypes": (
         "a library that the framework installed, and the types of its arguments",

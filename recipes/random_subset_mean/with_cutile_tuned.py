@@ -31,13 +31,12 @@ def polynomial(x, coefficients):
     return value
 
 
-def normals(c0, c1, c2, c3, k0, k1):  # two independent normal(0, 1) samples, from a counter and a seed
+def normals(c0, c1, c2, c3, k0, k1):  # two independent normal(0, 1) samples of u in (0, 1] and v in [0, 2) half turns
     for _ in ct.static_iter(range(10)):  # Philox4x32-10
         product, other = ct.astype(c0, u64) * u64(0xD2511F53), ct.astype(c2, u64) * u64(0xCD9E8D57)
         c0, c1 = ct.astype(other >> u64(32), u32) ^ c1 ^ k0, ct.astype(other, u32)
         c2, c3 = ct.astype(product >> u64(32), u32) ^ c3 ^ k1, ct.astype(product, u32)
         k0, k1 = k0 + u32(0x9E3779B9), k1 + u32(0xBB67AE85)
-    # 53 of 64 bits each: u in (0, 1], since log(0) is no number, and v in [0, 2), half turns
     u = (ct.astype((ct.astype(c0, u64) << u64(32) | ct.astype(c1, u64)) >> u64(11), f64) + 0.5) * 2.0**-53
     v = ct.astype((ct.astype(c2, u64) << u64(32) | ct.astype(c3, u64)) >> u64(11), f64) * 2.0**-52
     # u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
