@@ -42,14 +42,13 @@ def normals(c0, c1, c2, c3, k0, k1):  # two independent normal(0, 1) samples of 
     # u = (1 + f) * 2**exponent with 1 + f from sqrt(1/2), whose bits these are, to sqrt(2); 1 + f = (1 + s) / (1 - s)
     exponent = (ct.bitcast(u, ct.int64) - 0x3FE6A09E667F3BCD) >> 52
     f = ct.bitcast(ct.bitcast(u, ct.int64) - (exponent << 52), f64) - 1.0
-    # 1 / (2 + f) and 1 / sqrt(t) in float32, and then two terms more of their series: right to float64's last bits
     inverse = ct.astype(ct.truediv(1.0, ct.astype(2.0 + f, f32), rounding_mode=ct.RoundingMode.APPROX), f64)
     error = 1.0 - (2.0 + f) * inverse
-    s = f * (inverse + inverse * (error + error * error))
+    s = f * (inverse + inverse * (error + error * error))  # 1 / (2 + f) in float32, and two terms of its series
     log = ct.astype(exponent, f64) * f64("0.6931471805599453") + (f - s * (f - s * s * polynomial(s * s, LOG)))
     t = 2.0**-122 - 2.0 * log
     inverse = ct.astype(ct.rsqrt(ct.astype(t, f32)), f64)  # 2**-122 changes nothing, except where u is 1
-    error = 1.0 - t * inverse * inverse
+    error = 1.0 - t * inverse * inverse  # so is 1 / sqrt(t): right to float64's last bits
     radius = t * inverse + t * inverse * error * (0.5 + 0.375 * error)
     quarter = ct.astype(2.0 * v + 0.5, ct.int32)  # the nearest: v is not negative
     x = f64("3.141592653589793") * (v - 0.5 * ct.astype(quarter, f64))  # an eighth of a turn from it, or less
