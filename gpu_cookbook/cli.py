@@ -57,7 +57,8 @@ def refusals_said() -> Iterator[None]:
         try:
             yield
         finally:  # after an exit, too
-            sys.stdout.flush()
+            if sys.stdout:  # not closed from the start, of which require_streams tells
+                sys.stdout.flush()
     except OSError as error:
         if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
             say(f"Cannot go on: {error}")

@@ -66,6 +66,7 @@ Engine: Frobnicate, strands
 """
 
 from contextlib import contextmanager
+from operator import index
 
 import frobnicate
 import numpy as np
@@ -77,6 +78,7 @@ def engine():
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     if rows * columns == 0:

@@ -24,5 +24,7 @@ def wait(c):
 
 def download(c, out=None):
     out = np.empty_like(c) if out is None else out
+    if not (out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32, not {out.dtype}")
     out.reshape(-1)[: c.size] = c.reshape(-1)[: out.size]
     return out
