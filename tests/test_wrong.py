@@ -92,6 +92,7 @@ REASONS = {
     "seed_or_none": "seed 0 gave ",
     "count_of_16_bits": "numbers of np.int16 gave ",
     "download_in_any_order": "download into float32 in Fortran's order: 4 of 6 elements are wrong",
+    "download_into_read_only": "download into a read-only array: no error",
     "fraction_of_a_seed": "seed=3.5: no TypeError",
     "plan": "the result holds whole numbers, and no sum or mean: work is left to download()",
     "medium_tail": "one of many calls, at 1,003: 43 of 1,003 elements are wrong",

@@ -1,6 +1,7 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -830,8 +831,8 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
 
 
 def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
-    """What is wrong with what download() makes of an array in another order or dtype, in one line, or None: it refuses
-    that, or fills it with the right values."""
+    """What is wrong with what download() makes of an array in another order or dtype, or of a read-only one, in one
+    line, or None: it refuses that, or fills those in another order or dtype with the right values."""
     upload, function, wait, download = steps(module, workload)
     inputs = [x[:6].reshape(2, 3) if x.ndim == 1 else x for x in inputs]
     expected = Expected(workload, inputs)
@@ -845,6 +846,13 @@ def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[n
             continue
         if fault := expected.disagreement(out):
             return f"download into {out.dtype}{how}: {fault}"
+    read_only = np.zeros(shape, np.float32)
+    read_only.flags.writeable = False
+    result = function(*upload(*inputs))
+    wait(result)
+    with contextlib.suppress(Exception):
+        download(result, out=read_only)
+        return "download into a read-only array: no error, instead of a ValueError"
     return None
 
 

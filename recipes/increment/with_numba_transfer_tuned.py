@@ -62,6 +62,8 @@ def wait(a):
 
 
 def download(a, out=None):
+    if out is not None and not (out.shape == a.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {a.shape}, not {out.dtype} {out.shape}")
     return a.copy_to_host(out)
 
 

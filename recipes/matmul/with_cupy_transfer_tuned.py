@@ -58,6 +58,8 @@ def wait(c):
 
 
 def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
     return cp.asnumpy(c, out=out)
 
 

@@ -81,6 +81,8 @@ def wait(c):
 
 
 def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
     return c.copy_to_host(out)
 
 
@@ -92,13 +94,12 @@ def round_trip(a, b, out=None):
     if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"matmul fills writeable C-order float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
     handle = cublas(device := cuda.get_current_device().id)
+    whole = a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
     with lock:
         try:
             if a.size and b.size and max(a.size + b.size, out.size) <= PIECE:
                 small(handle, a, b, out, lane(device, 0))
-            elif (
-                a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
-            ):
+            elif whole:
                 download(matmul(*upload(a, b)), out)  # since threads would cost more than they save
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, upload(b)

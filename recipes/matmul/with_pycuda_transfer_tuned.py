@@ -84,6 +84,8 @@ def wait(c):
 
 
 def download(c, out=None):
+    if out is not None and not (out.shape == c.shape and out.dtype == np.float32 and out.flags.carray):
+        raise ValueError(f"download fills writeable C-ordered float32 {c.shape}, not {out.dtype} {out.shape}")
     return c.get(out)
 
 
@@ -95,13 +97,12 @@ def round_trip(a, b, out=None):
     if not (out.shape == (len(a), b.shape[1]) and out.dtype == np.float32 and out.flags.carray):
         raise ValueError(f"matmul fills writeable C-order float32 {(len(a), b.shape[1])}, not {out.dtype} {out.shape}")
     tiles = -(-len(a) // ROWS) * -(-b.shape[1] // COLUMNS)
+    whole = a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
     with lock:
         try:
             if 0 < tiles <= multiprocessors and 0 < len(b) <= MOST_K and max(a.size + b.size, out.size) <= PIECE:
                 inside(small, a, b, out, tiles)
-            elif (
-                a.size <= (16 if all(map(is_pinned, (a, b, out))) else 2) * PIECE or not b.size or max(b.shape) > PIECE
-            ):
+            elif whole:
                 inside(lambda: download(matmul(*upload(a, b)), out))  # since threads would cost more than they save
             else:
                 a, (factor,) = a.copy() if np.may_share_memory(a, out) else a, inside(upload, b)
@@ -122,8 +123,7 @@ def small(a, b, out, tiles):
     x, y, z = (host if is_pinned(host) else room[: host.size].reshape(host.shape) for host, room in hosts)
     np.copyto(x, a)  # nothing to do if they are one
     np.copyto(y, b)
-    blocks, second = -(-(a.size + b.size) // 256), int(on_gpu) + a.nbytes
-    # Page-locked arrays have the same address on the device.
+    blocks, second = -(-(a.size + b.size) // 256), int(on_gpu) + a.nbytes  # page-locked memory has one address for both
     fetch.prepared_async_call((blocks, 1), (256, 1, 1), stream, x.ctypes.data, y.ctypes.data, on_gpu, a.size, b.size)
     multiply.prepared_async_call((tiles, 1), THREADS, stream, on_gpu, second, z.ctypes.data, *a.shape, b.shape[1])
     stream.synchronize()
