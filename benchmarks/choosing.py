@@ -199,16 +199,19 @@ def at(share: float, ordered: Sequence[float]) -> float:
 
 def _explained(records: Sequence[Mapping[str, Any]]) -> str:
     rights = {(each["lane"], each["hidden"]): each["right"] for each in records}
-    reached = [lane for lane in choosing.LANES if all(rights.get((lane, what), 0) >= GOAL for what in (SIZE, RUN))]
     whats = " ".join(f"{what[0].upper()}{what[1:]}: {why}." for what, why in HIDDEN.items())
+    reached = list[str]()
+    for what in (SIZE, RUN):
+        lanes = [lane for lane in choosing.LANES if rights.get((lane, what), 0) >= GOAL]
+        reached.append(f"for {what}, {' and '.join(lanes) or 'none'}")
     return (
         "Each case is a machine, a workload, a lane, a place of the data, and a size or a run, which is hidden and then"
         f" asked for. {whats} No advice: only one other size was left. Right: within 5 % of the best, or within what"
         " two runs of one recipe differ by in 95 % of the pairs, where that is more. Regret: the measured time of the"
         " pick, divided by that of the best; the median, the value up to which 95 % lie, and the worst. Time off by:"
         " the factor between the time that was said and the measured one, in the median."
-        f" The goal is to be right in {100 * GOAL:.0f} % of the cases of a lane, for any size and for a run. Lanes that"
-        f" reach it: {', '.join(reached) or 'none'}."
+        f" The goal is to be right in {100 * GOAL:.0f} % of the cases of one lane, for any size and for a run. Lanes"
+        f" that reach it: {'; '.join(reached)}."
     )
 
 

@@ -996,9 +996,12 @@ def test_a_run_is_hidden_with_all_that_it_measured():
 @pytest.mark.parametrize(
     ("rights", "lanes"),
     [
-        ({("idiomatic", "any size"): 0.95, ("idiomatic", "a run"): 1.0, ("tuned", "any size"): 1.0}, "idiomatic"),
-        ({("idiomatic", "any size"): 0.94, ("idiomatic", "a run"): 1.0}, "none"),
-        ({}, "none"),
+        (
+            {("idiomatic", "any size"): 0.95, ("idiomatic", "a run"): 1.0, ("tuned", "any size"): 1.0},
+            "for any size, idiomatic and tuned; for a run, idiomatic",
+        ),
+        ({("idiomatic", "any size"): 0.94, ("idiomatic", "a run"): 0.95}, "for any size, none; for a run, idiomatic"),
+        ({}, "for any size, none; for a run, none"),
     ],
 )
 def test_a_lane_reaches_the_goal_for_sizes_and_for_runs(rights, lanes):

@@ -296,6 +296,14 @@ def test_ptx_that_a_frameworks_own_wheel_makes(name):
     )
 
 
+def test_cutile_without_its_compiler():
+    error = "FileNotFoundError: 'tileiras' compiler not found, make sure it is available in $PATH"
+    environment = {"frameworks": tuple(EVERY), "environment": "cutile"}
+    without = but(GPU, **environment, packages={"cuda-tile": "1.7.0"}, probes={"cuTile": Probe(error)})
+    fix = 'pip uninstall -y cuda-tile && pip install "cuda-tile[tileiras]" "cupy-cuda13x[ctk]"'
+    says(without, "cuTile", "broken", "'tileiras' compiler not found", fix)
+
+
 # Compilers -----------------------------------------------------------------------------------------------------------
 
 

@@ -24,8 +24,8 @@ LEGEND = (
     " the fastest recipe of all. random_subset_mean is timed by the host's clock, everything else by the device's."
     f"{TUNED}: the recipe is a tuned one; most of these make only the quarter of random_subset_mean's samples that is"
     f" averaged. {format.UNKNOWN} was not measured, or has no device time because the call waits by itself."
-    f" {format.STALE} The recipe has changed since. Parallel engines are left out, and recipes that round the factors"
-    " of their products."
+    f" {format.STALE} The recipe has changed since. Recipes that start a parallel engine are left out, and those that"
+    " round the factors of their products."
 )
 
 
