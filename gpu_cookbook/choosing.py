@@ -1,11 +1,13 @@
 """Which recipe to take, at any size: from results that are stored or were measured just now, to an Advice. Nothing is
 measured and nothing is printed here."""
 
+import bisect
 import enum
 import math
+import statistics
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import psutil
@@ -68,8 +70,7 @@ class Question:
     def has_arrays(self) -> bool:
         """Whether the workload is given arrays, and it matters where they are: it does not if it makes its own, or is
         GIVEN something else."""
-        workload = catalogue.workload_module(self.workload)
-        return bool(workload.bytes_moved(self.size)) and not hasattr(workload, "GIVEN")
+        return _has_arrays(self.workload)
 
     @property
     def on_device(self) -> bool:
@@ -222,6 +223,24 @@ class Knowledge:
         return found
 
     @cached_property
+    def _ways(self) -> dict[tuple[str, Metric, bool], list[tuple[float, float]]]:
+        """How long arrays of the host take to the GPU and back, whatever is computed there: of each technique, (bytes,
+        seconds), sorted. Those of reductions are apart, since nothing but a number comes back. Workloads with sizes of
+        several numbers, whose times are not estimated, do not count."""
+        found: dict[tuple[str, Metric, bool], dict[float, list[float]]] = {}
+        for each in (one for mine in self._recipes for one in mine if one.ok and one.on_gpu):
+            if not isinstance(each.size, int) or not _has_arrays(each.workload):
+                continue
+            for metric in (Metric.TRANSFER, Metric.PINNED):
+                if _known(metric, each) and (way := _way(each, metric)):
+                    ways = found.setdefault((each.technique, metric, _returns(each.workload)), {})
+                    ways.setdefault(_sent(each.workload, each.size), []).append(way)
+        return {
+            key: sorted((sent, statistics.geometric_mean(times)) for sent, times in ways.items())
+            for key, ways in found.items()
+        }
+
+    @cached_property
     def spreads(self) -> dict[repeats.Kind, repeats.Spread]:
         return repeats.spreads(self.results)
 
@@ -291,17 +310,25 @@ class Knowledge:
         return self._in_parts(mine, metric, question) or self._on_line(mine, metric, question)
 
     def _in_parts(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
-        """Beyond the largest size, of work that operations decide: the work, and the way to the GPU and back, which
-        grows with the bytes. None of all else, and if one of these is not known."""
-        bytes_moved, last = catalogue.workload_module(question.workload).bytes_moved, mine[-1]
-        beyond = question.work() > question.work(last.size) > bytes_moved(last.size)
-        if not beyond or metric == Metric.RESIDENT or not last.on_gpu or not _known(Metric.RESIDENT, *mine):
+        """Beyond the largest size, with arrays of the host and a GPU: the work, and the way there and back, which takes
+        as long as in any other workload with as many bytes. None of all else, and if one of these is not known."""
+        beyond = question.work() > question.work(mine[-1].size)
+        if not beyond or metric == Metric.RESIDENT or not mine[-1].on_gpu or not _known(Metric.RESIDENT, *mine):
             return None
-        work = self._on_line(mine, Metric.RESIDENT, question)
-        ways = [(float(bytes_moved(each.size)), each.order(metric) - each.order(Metric.RESIDENT)) for each in mine[-2:]]
-        if not work or min(way for _, way in ways) <= 0:
+        ways = self._ways.get((mine[0].technique, metric, _returns(question.workload)), [])
+        if len(ways) < 2:
             return None
-        return Estimate(work.seconds + proportional(ways, float(bytes_moved(question.size))), metric, work.basis)
+        sent = _sent(question.workload, question.size)
+        place = min(bisect.bisect([each for each, _ in ways], sent), len(ways) - 1)
+        (less, short), (more, long) = nearest = ways[place - 1 : place + 1]
+        if sent > more and long < short * self._pair(metric, mine[-1]):
+            return None  # the fixed cost hides what more bytes take
+        way = proportional(nearest, sent) if sent > more else short * (sent / less) ** power(nearest)
+        basis = mine[-2], mine[-1]
+        if work := self._on_line(mine, Metric.RESIDENT, question):
+            return Estimate(work.seconds + way, metric, basis)
+        # Where the fixed cost of a call hides the work, that is little, compared with the way.
+        return Estimate(mine[0].order(Metric.RESIDENT) + _least(mine[-1], question) + way, metric, basis)
 
     def _on_line(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
         """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
@@ -379,6 +406,38 @@ def _along(basis: Sequence[Result], metric: Metric, question: Question) -> float
 
 def _points(basis: Sequence[Result], metric: Metric, question: Question) -> list[tuple[float, float]]:
     return [(question.work(each.size), each.order(metric)) for each in basis]
+
+
+def _has_arrays(workload: str) -> bool:
+    """Whether a workload is given arrays: not if it makes its own, or is GIVEN something else."""
+    module = catalogue.workload_module(workload)
+    return bool(module.bytes_moved(module.SIZES[0])) and not hasattr(module, "GIVEN")
+
+
+def _way(result: Result, metric: Metric) -> float:
+    """What the arrays took to the GPU and back; 0 if that is not known, or not longer than the work itself."""
+    if not _known(Metric.RESIDENT, result):
+        return 0
+    return max(0.0, result.order(metric) - result.order(Metric.RESIDENT))
+
+
+@cache
+def _arguments(workload: str) -> float:
+    """The bytes of all arguments, as a part of those that are moved on the device: less than 1 where the result is an
+    array, too, and more where not all of them are read."""
+    module = catalogue.workload_module(workload)
+    size = module.SIZES[0]
+    return float(sum(getattr(each, "nbytes", 0) for each in module.inputs(size)) / module.bytes_moved(size))
+
+
+def _returns(workload: str) -> bool:
+    """Whether an array comes back, and not just a number."""
+    return _arguments(workload) < 0.9
+
+
+def _sent(workload: str, size: Size) -> float:
+    """The bytes that go to the GPU and back."""
+    return float(catalogue.workload_module(workload).bytes_moved(size)) * max(1, _arguments(workload))
 
 
 def _least(result: Result, question: Question) -> float:

@@ -223,6 +223,22 @@ def test_beyond_the_largest_size_the_way_of_a_product_grows_with_its_bytes():
     assert [each.seconds for each in resident] == pytest.approx([0.512, 1.536])
 
 
+def test_beyond_the_largest_size_the_way_is_that_of_another_workload_with_as_many_bytes():
+    """Large arrays take longer, byte by byte, than small ones."""
+    small = [on_gpu("cupy", size, 1e-5, transfer=1e-5 + size * 1e-9) for size in (SMALL, MIDDLE)]
+    large = [(2 * MIDDLE, 2e-5, 0.01), (30 * MIDDLE, 1e-4, 0.5)]
+    increment = [replace(on_gpu("cupy", n, work, transfer=work + way), workload="increment") for n, work, way in large]
+    (estimate,) = Knowledge([*small, *increment]).estimates(asked(20 * MIDDLE, Data.HOST))  # 12 bytes each, not 8
+    least = 12 * 20 * MIDDLE / 4e12  # of the work, whose fixed cost hides what it takes
+    assert estimate.seconds == pytest.approx(1e-5 + least + 0.5)
+    reduction = [replace(each, workload="norm") for each in increment]  # from which nothing but a number comes back
+    assert all(each.at_most for each in Knowledge([*small, *reduction]).told(asked(20 * MIDDLE, Data.DEVICE))[1])
+    (estimate,) = Knowledge([*small, *reduction]).estimates(asked(20 * MIDDLE, Data.HOST))
+    assert estimate.seconds == pytest.approx(20 * MIDDLE * 1e-9, rel=0.01)
+    (inside,) = Knowledge([*small, *increment]).estimates(asked(MIDDLE // 2, Data.HOST))
+    assert inside.seconds == pytest.approx(1e-5 + MIDDLE // 2 * 1e-9)
+
+
 def test_below_the_smallest_size_a_call_takes_what_any_takes():
     own = [on_cpu("numpy", size, seconds) for size, seconds in ((MIDDLE, 1e-3), (LARGE, 1.0))]
     other = replace(on_cpu("numpy", SMALL, 5e-6), workload="increment")
