@@ -319,7 +319,7 @@ class Knowledge:
         if len(ways) < 2:
             return None
         sent = _sent(question.workload, question.size)
-        place = min(bisect.bisect([each for each, _ in ways], sent), len(ways) - 1)
+        place = min(max(1, bisect.bisect([each for each, _ in ways], sent)), len(ways) - 1)
         (less, short), (more, long) = nearest = ways[place - 1 : place + 1]
         if sent > more and long < short * self._pair(metric, mine[-1]):
             return None  # the fixed cost hides what more bytes take

@@ -5,8 +5,8 @@ Runs on: NVIDIA GPU
 Install: pip install pycuda numpy "cuda-bindings>=13"
 Needs: nvcc
 
-Each thread loads four elements at once, 16 bytes, which keeps more loads in flight. On an NVIDIA H200: 4,250 GB/s
-instead of 2,710 (with_pycuda.py). prepared() records the launch as a CUDA graph: replaying it costs the CPU less than a
+Each thread loads four elements at once, 16 bytes, which keeps more loads in flight. On an NVIDIA H200: 4,260 GB/s
+instead of 2,770 (with_pycuda.py). prepared() records the launch as a CUDA graph: replaying it costs the CPU less than a
 launch. PyCUDA has no graphs of its own, so a third of the file is the CUDA driver's calls that record one.
 """
 

@@ -7,7 +7,7 @@ Math: float32, TF32 off (CuPy's default; the environment's CUPY_TF32=1 turns it 
 
 A small product spends its time waiting for memory, so the kernel waits once: it fetches all of K at once, and groups of
 threads share K among them. Small means K up to 256 and at most one tile of 20 × 16 per multiprocessor. On an NVIDIA
-H200 a 200×200 product takes the GPU 4.0 µs, and cuBLAS 6.7 (with_cupy.py). This file is longer than 60 lines because it
+H200 a 200×200 product takes the GPU 4.0 µs, and cuBLAS 6.6 (with_cupy.py). This file is longer than 60 lines because it
 chooses between the two, and because prepared() launches the kernel from a CUDA graph.
 """
 

@@ -6,7 +6,7 @@ Install: pip install "cupy-cuda13x[ctk]"
 Math: float32, denormals are zero (CuPy compiles its kernels with -ftz=true)
 
 Each thread loads four elements at once, 16 bytes, which keeps more loads in flight. On an NVIDIA H200: 4,380 GB/s,
-where cupy.multiply reaches 2,540 and one element per thread 3,500 (with_cupy_raw.py). prepared() records the launch as
+where cupy.multiply reaches 2,540 and one element per thread 3,440 (with_cupy_raw.py). prepared() records the launch as
 a CUDA graph: replaying it costs the CPU less than a launch. A third of the file is there for that function.
 """
 
