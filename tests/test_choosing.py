@@ -236,7 +236,7 @@ def test_beyond_the_largest_size_the_way_is_that_of_another_workload_with_as_man
     (estimate,) = Knowledge([*small, *reduction]).estimates(asked(20 * MIDDLE, Data.HOST))
     assert estimate.seconds == pytest.approx(20 * MIDDLE * 1e-9, rel=0.01)
     unknown = [on_gpu("cupy", size, 1e-5, transfer=1e-5) for size in (SMALL, MIDDLE)]  # it takes no time of its own
-    (fewer,) = Knowledge([*unknown, *increment]).estimates(asked(MIDDLE + 1, Data.HOST))  # than any bytes that are known
+    (fewer,) = Knowledge([*unknown, *increment]).estimates(asked(MIDDLE + 1, Data.HOST))  # than any that are known
     assert 1e-5 < fewer.seconds < 0.01
     (inside,) = Knowledge([*small, *increment]).estimates(asked(MIDDLE // 2, Data.HOST))
     assert inside.seconds == pytest.approx(1e-5 + MIDDLE // 2 * 1e-9)
