@@ -19,21 +19,27 @@ from gpu_cookbook import catalogue, choosing, repeats
 from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import Metric, Result, Run, grouped
+from gpu_cookbook.results import Metric, Result, Run, Size, grouped
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.terminal import complain, console, fail
 
 CLONE = Path(__file__).parents[1]
 BETWEEN, BELOW, BEYOND, RUN = "a size in between", "the smallest size", "the largest size", "a run"
+ALL = "the largest size, and all as large"
 HIDDEN = {
     BETWEEN: "what remains is on both sides of it",
     BELOW: "an extrapolation downwards",
     BEYOND: "an extrapolation upwards",
+    ALL: "the times of as many bytes in other workloads are hidden, too",
     RUN: "what remains was measured at other times, mostly on other machines of the kind",
 }
 SIZE = "any size"
-TOGETHER = {BETWEEN: (BETWEEN,), BELOW: (BELOW,), BEYOND: (BEYOND,), SIZE: (BETWEEN, BELOW, BEYOND), RUN: (RUN,)}
+TOGETHER = {
+    **{each: (each,) for each in (BETWEEN, BELOW, BEYOND)},
+    SIZE: (BETWEEN, BELOW, BEYOND),
+    **{each: (each,) for each in (ALL, RUN)},
+}
 GOAL = 0.95
 
 
@@ -71,8 +77,19 @@ def cases(results: Sequence[Result]) -> Iterator[Case]:
                 rest = [each for each in whole.results if (each.workload, each.size) != (workload, size)]
                 hidden = BELOW if not i else BEYOND if i == len(sizes) - 1 else BETWEEN
                 yield from _of_size(whole, Knowledge(rest), whole, workload, size, hidden)
+                if hidden == BEYOND:
+                    most = _bytes(workload, size)
+                    less = [
+                        each for each in rest if each.workload == workload or _bytes(each.workload, each.size) < most
+                    ]
+                    yield from _of_size(whole, Knowledge(less), whole, workload, size, ALL)
         for run in sorted({run for each in mine for values in each.runs.values() for run in values}):
             yield from _of_run(mine, run, whole)
+
+
+def _bytes(workload: str, size: Size) -> int:
+    moved: int = catalogue.workload_module(workload).bytes_moved(size)
+    return moved
 
 
 def _of_run(results: Sequence[Result], run: Run, whole: Knowledge) -> Iterator[Case]:

@@ -115,6 +115,7 @@ class Estimate:
     metric: Metric
     basis: tuple[Result, ...]  # one that was measured at this size, or the two from which the time is estimated
     at_most: bool = False  # it may take less
+    apart: bool = False  # the way to the GPU and back was estimated apart, from any workload
 
     @property
     def result(self) -> Result:
@@ -194,14 +195,15 @@ class Advice:
 @dataclass(frozen=True)
 class Knowledge:
     """What is known of one machine, from one result of each recipe and size. Recipes that no longer exist, or cannot
-    be read, do not count."""
+    be read, do not count, nor do those of a workload that cannot be used."""
 
     results: Sequence[Result]
 
     @cached_property
     def _recipes(self) -> list[list[Result]]:
         """The results of each recipe, at sizes as today's workload has, sorted by size."""
-        there = {(each.workload, each.technique) for each in catalogue.recipes()}
+        usable = catalogue.workloads()
+        there = {(each.workload, each.technique) for each in catalogue.recipes() if each.workload in usable}
         mine = [each for each in of_one_environment(self.results) if (each.workload, each.technique) in there]
         # Of a time without its device, as when a line of runs.jsonl is lost, nobody knows whether a GPU took it.
         placed = [each for each in mine if each.device or not each.ok]
@@ -232,9 +234,12 @@ class Knowledge:
             if not isinstance(each.size, int) or not _has_arrays(each.workload):
                 continue
             for metric in (Metric.TRANSFER, Metric.PINNED):
-                if _known(metric, each) and (way := _way(each, metric)):
+                if not _known(metric, each) or not _known(Metric.RESIDENT, each):
+                    continue
+                whole, work = each.order(metric), each.order(Metric.RESIDENT)
+                if whole > work * self._pair(metric, each):  # otherwise the difference may be noise
                     ways = found.setdefault((each.technique, metric, _returns(each.workload)), {})
-                    ways.setdefault(_sent(each.workload, each.size), []).append(way)
+                    ways.setdefault(_sent(each.workload, each.size), []).append(whole - work)
         return {
             key: sorted((sent, statistics.geometric_mean(times)) for sent, times in ways.items())
             for key, ways in found.items()
@@ -311,7 +316,7 @@ class Knowledge:
 
     def _in_parts(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
         """Beyond the largest size, with arrays of the host and a GPU: the work, and the way there and back, which takes
-        as long as in any other workload with as many bytes. None of all else, and if one of these is not known."""
+        as long as in any workload with as many bytes. None of all else, and if one of these is not known."""
         beyond = question.work() > question.work(mine[-1].size)
         if not beyond or metric == Metric.RESIDENT or not mine[-1].on_gpu or not _known(Metric.RESIDENT, *mine):
             return None
@@ -321,14 +326,20 @@ class Knowledge:
         sent = _sent(question.workload, question.size)
         place = min(max(1, bisect.bisect([each for each, _ in ways], sent)), len(ways) - 1)
         (less, short), (more, long) = nearest = ways[place - 1 : place + 1]
-        if sent > more and long < short * self._pair(metric, mine[-1]):
+        if sent <= more:
+            way = short * (sent / less) ** max(0.0, power(nearest))
+        elif long > ways[0][1] * self._pair(metric, mine[-1]):
+            way = long * sent / more  # at the rate of the last: two workloads make no line
+        else:
             return None  # the fixed cost hides what more bytes take
-        way = proportional(nearest, sent) if sent > more else short * (sent / less) ** power(nearest)
         basis = mine[-2], mine[-1]
         if work := self._on_line(mine, Metric.RESIDENT, question):
-            return Estimate(work.seconds + way, metric, basis)
+            return Estimate(work.seconds + way, metric, basis, apart=True)
+        if not mine[-1].memory_bound:
+            return None
         # Where the fixed cost of a call hides the work, that is little, compared with the way.
-        return Estimate(mine[0].order(Metric.RESIDENT) + _least(mine[-1], question) + way, metric, basis)
+        seconds = mine[0].order(Metric.RESIDENT) + _least(mine[-1], question) + way
+        return Estimate(seconds, metric, basis, apart=True)
 
     def _on_line(self, mine: Sequence[Result], metric: Metric, question: Question) -> Estimate | None:
         """From the two sizes around that of the question or, beyond all of them, the last two. None if these do not
@@ -414,13 +425,6 @@ def _has_arrays(workload: str) -> bool:
     return bool(module.bytes_moved(module.SIZES[0])) and not hasattr(module, "GIVEN")
 
 
-def _way(result: Result, metric: Metric) -> float:
-    """What the arrays took to the GPU and back; 0 if that is not known, or not longer than the work itself."""
-    if not _known(Metric.RESIDENT, result):
-        return 0
-    return max(0.0, result.order(metric) - result.order(Metric.RESIDENT))
-
-
 @cache
 def _arguments(workload: str) -> float:
     """The bytes of all arguments, as a part of those that are moved on the device: less than 1 where the result is an
@@ -431,12 +435,12 @@ def _arguments(workload: str) -> float:
 
 
 def _returns(workload: str) -> bool:
-    """Whether an array comes back, and not just a number."""
+    """Whether an array comes back: of a reduction, 8 bytes do."""
     return _arguments(workload) < 0.9
 
 
 def _sent(workload: str, size: Size) -> float:
-    """The bytes that go to the GPU and back."""
+    """The bytes that go to the GPU and back, unless a recipe sends only what it reads."""
     return float(catalogue.workload_module(workload).bytes_moved(size)) * max(1, _arguments(workload))
 
 

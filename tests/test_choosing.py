@@ -231,15 +231,41 @@ def test_beyond_the_largest_size_the_way_is_that_of_another_workload_with_as_man
     (estimate,) = Knowledge([*small, *increment]).estimates(asked(20 * MIDDLE, Data.HOST))  # 12 bytes each, not 8
     least = 12 * 20 * MIDDLE / 4e12  # of the work, whose fixed cost hides what it takes
     assert estimate.seconds == pytest.approx(1e-5 + least + 0.5)
+    text = printed(advised(*small, *increment, size=20 * MIDDLE, data=Data.HOST), *small)
+    assert (
+        "On the GPU, the way there and back is estimated apart, from what the technique takes for other amounts" in text
+    )
     reduction = [replace(each, workload="norm") for each in increment]  # from which nothing but a number comes back
     assert all(each.at_most for each in Knowledge([*small, *reduction]).told(asked(20 * MIDDLE, Data.DEVICE))[1])
     (estimate,) = Knowledge([*small, *reduction]).estimates(asked(20 * MIDDLE, Data.HOST))
     assert estimate.seconds == pytest.approx(20 * MIDDLE * 1e-9, rel=0.01)
+    (beyond,) = Knowledge([*small, *increment]).estimates(asked(200 * MIDDLE, Data.HOST))
+    assert beyond.seconds == pytest.approx(1e-5 + 10 * least + 10 * 0.5)  # at the rate of the last
     unknown = [on_gpu("cupy", size, 1e-5, transfer=1e-5) for size in (SMALL, MIDDLE)]  # it takes no time of its own
-    (fewer,) = Knowledge([*unknown, *increment]).estimates(asked(MIDDLE + 1, Data.HOST))  # than any that are known
-    assert 1e-5 < fewer.seconds < 0.01
+    falling = [replace(increment[0], timings=increment[1].timings), increment[1]]
+    for known in (increment, falling):  # asked for fewer bytes than any that are known
+        (fewer,) = Knowledge([*unknown, *known]).estimates(asked(MIDDLE + 1, Data.HOST))
+        assert 1e-5 < fewer.seconds < 0.51
     (inside,) = Knowledge([*small, *increment]).estimates(asked(MIDDLE // 2, Data.HOST))
     assert inside.seconds == pytest.approx(1e-5 + MIDDLE // 2 * 1e-9)
+    assert "apart" not in printed(advised(*small, *increment, size=MIDDLE // 2, data=Data.HOST), *small)
+
+
+def test_where_a_fixed_cost_hides_the_operations_of_a_product_its_way_does_not_tell():
+    def product(sizes):
+        return [replace(on_gpu("cupy", n, 1e-5, transfer=1e-5 + 1e-9 * n**2), workload="matmul") for n in sizes]
+
+    (estimate,) = Knowledge(product((200, 1_000))).estimates(asked(40_000, Data.HOST, "matmul"))
+    assert not estimate.apart and estimate.seconds > 1e-9 * 40_000**2
+
+
+def test_results_of_a_workload_that_cannot_be_used_do_not_count(monkeypatch):
+    usable = {name: each for name, each in catalogue.workloads().items() if name != "increment"}
+    monkeypatch.setattr(catalogue, "workloads", lambda: usable)
+    results = [on_gpu("cupy", size, 1e-5, transfer=1e-5 + size * 1e-9) for size in (SMALL, MIDDLE)]
+    broken = [replace(each, workload="increment") for each in results]
+    assert not Knowledge(broken).estimates(asked(SMALL, Data.HOST, "increment"))
+    assert len(Knowledge([*results, *broken]).estimates(asked(LARGE, Data.HOST))) == 1
 
 
 def test_below_the_smallest_size_a_call_takes_what_any_takes():
@@ -965,7 +991,10 @@ def test_where_times_are_as_assumed_every_hidden_size_is_found():
     found = list(evaluation.cases(straight()))
     assert {(each.hidden, each.question.size, each.question.data) for each in found} == {
         (hidden, size, data)
-        for hidden, size in zip((evaluation.BELOW, evaluation.BETWEEN, evaluation.BEYOND), SIZES, strict=True)
+        for hidden, size in (
+            *zip((evaluation.BELOW, evaluation.BETWEEN, evaluation.BEYOND), SIZES, strict=True),
+            (evaluation.ALL, LARGE),
+        )
         for data in Data
     }
     assert all(each.pick.technique == each.best.technique == "cupy" and each.regret == 1 for each in found)

@@ -1,6 +1,5 @@
 """The figures of a GPU that a recipe's docstring quotes are those that are stored of it."""
 
-import ast
 import re
 
 import pytest
@@ -18,18 +17,17 @@ FIGURE = re.compile(
     r"(?: (?P<unit>GB/s|ms|µs|s)\b)?(?: \(with_(?P<technique>\w+)\.py| (?P<word>[a-z0-9-]+))?"
 )
 OTHERS = ("instead", "with", "for", "and")  # words after a number without a unit that has the last one's
-# Runs are further apart than a figure's last digit. What is further off than this has another cause.
-FACTOR = 1.1
+FACTOR = 1.1  # two runs differ by as much at times: last digits are not tested
 
 
 def sentences(recipe):
-    text = " ".join((ast.get_docstring(ast.parse(recipe.path.read_text(encoding="utf-8"))) or "").split())
-    return [each for each in text.split(". ") if re.search(r"\bH[12]00\b", each)]
+    """Those about a GPU of MACHINES, of what a docstring says below the lines that the tool reads."""
+    return [each for each in " ".join(recipe.notes.split()).split(". ") if re.search(r"\bH[12]00\b", each)]
 
 
 def quoted(sentence):
     """(number, unit, technique) of each figure: one without a unit has that of the last one, and one without a
-    technique is the recipe's own, or that of its neighbour's call."""
+    technique is the recipe's own or, if it is not the first, that of its neighbour's call."""
     found = []
     for number, unit, technique, word in FIGURE.findall(sentence):
         if unit or (found and (technique or not word or word in OTHERS)):
@@ -51,18 +49,17 @@ def metrics(recipe, sentence):
     return (Metric.RESIDENT, Metric.PREPARED if "prepared" in sentence else Metric.DEVICE)
 
 
-def stored(recipe, technique, sentence, results):
-    """(seconds, unit) or (GB/s, unit) of this technique or, if none is named, of the recipe and of the idiomatic one of
-    its framework; at the sizes that the sentence names, or else at the largest."""
-    named = {technique} if technique else {recipe.technique, recipe.technique.removesuffix("_tuned")}
+def stored(recipe, techniques, sentence, results):
+    """(seconds, unit) or (GB/s, unit) of these techniques, at the sizes that the sentence names, or else at the
+    largest."""
     module = catalogue.workload_module(recipe.workload)
     sizes = [size for size in module.SIZES if any(word in sentence for word in spellings(recipe.workload, size))]
-    for each in results:
-        if each.workload == recipe.workload and each.technique in named and each.size in (sizes or module.SIZES[-1:]):
-            for metric in metrics(recipe, sentence):
-                if seconds := each.value(metric):
-                    yield seconds, None
-                    yield module.bytes_moved(each.size) / seconds / 1e9, "GB/s"
+    mine = [each for each in results if each.workload == recipe.workload and each.technique in techniques]
+    for each in (one for one in mine if one.size in (sizes or module.SIZES[-1:])):
+        for metric in metrics(recipe, sentence):
+            if (seconds := each.value(metric)) and not each.doubt(metric):
+                yield seconds, None
+                yield module.bytes_moved(each.size) / seconds / 1e9, "GB/s"
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +71,13 @@ def results():
 
 def off(recipe, sentence, results):
     """The quoted figures that are not stored."""
-    (machine,) = {MACHINES[name] for name in re.findall(r"\bH[12]00\b", sentence)}
-    for number, unit, technique in quoted(sentence):
+    machines = {MACHINES[name] for name in re.findall(r"\bH[12]00\b", sentence)}
+    assert len(machines) == 1, "a sentence is about one GPU, so that it is plain whose figures these are"
+    (machine,) = machines
+    for place, (number, unit, technique) in enumerate(quoted(sentence)):
+        own = {recipe.technique} if place == 0 else {recipe.technique, recipe.technique.removesuffix("_tuned")}
+        known = stored(recipe, {technique} if technique else own, sentence, results[machine])
         value, kind = (number, unit) if unit == "GB/s" else (number * UNITS[unit], None)
-        known = stored(recipe, technique, sentence, results[machine])
         if not any(of == kind and max(each / value, value / each) <= FACTOR for each, of in known):
             yield f"{number:g} {unit}"
 
@@ -90,7 +90,7 @@ def test_figures_are_found():
         *((21, "ms", ""), (6.5, "ms", ""), (3, "µs", ""), (4, "µs", "x")),
     ]
     assert quoted("One of 200 in a graph takes 3.0 µs on an H100, with 60 lines, for 100,000²") == [(3, "µs", "")]
-    assert len(QUOTING) > 30
+    assert sum(len(quoted(each)) for recipe in QUOTING.values() for each in sentences(recipe)) > 100
 
 
 @pytest.mark.parametrize("recipe", QUOTING.values(), ids=["-".join(key) for key in QUOTING])
@@ -100,8 +100,5 @@ def test_what_a_docstring_quotes_is_stored(recipe, results):
 
 def test_another_figure_is_found_out(results):
     recipe = QUOTING["matmul", "cupy_tuned"]
-    (sentence,) = sentences(recipe)
-    number, _, _ = quoted(sentence)[0]
-    assert [*off(recipe, sentence.replace(f"{number:.1f} ", f"{1.5 * number:.1f} "), results)] == [
-        f"{1.5 * number:g} µs"
-    ]
+    sentence = "On an NVIDIA H200 a 200×200 product takes 400 µs, and cuBLAS 660 (with_cupy.py)"
+    assert [*off(recipe, sentence, results)] == ["400 µs", "660 µs"]

@@ -186,6 +186,11 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
             " and ".join(map(workload.label, min(bases))) if len(bases) == 1 else "each recipe's own two nearest sizes"
         )
         yield f"{ESTIMATED} is estimated from {two}: a fixed cost, and a part in proportion to the work."
+        if any(each.apart for each in estimated):
+            yield (
+                "On the GPU, the way there and back is estimated apart, from what the technique takes for other amounts"
+                " of bytes, in any workload and by code that may have changed since."
+            )
         inside = [less < size < more for less, more in bases]
         if not all(inside):
             yield f"{'Some of that' if any(inside) else 'That'} is {EXTRAPOLATED}"
