@@ -19,7 +19,7 @@ from gpu_cookbook import catalogue, choosing, repeats
 from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
-from gpu_cookbook.results import Metric, Result, Run, Size, grouped
+from gpu_cookbook.results import Metric, Result, Run, grouped
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.terminal import complain, console, fail
@@ -36,9 +36,12 @@ HIDDEN = {
 }
 SIZE = "any size"
 TOGETHER = {
-    **{each: (each,) for each in (BETWEEN, BELOW, BEYOND)},
+    BETWEEN: (BETWEEN,),
+    BELOW: (BELOW,),
+    BEYOND: (BEYOND,),
     SIZE: (BETWEEN, BELOW, BEYOND),
-    **{each: (each,) for each in (ALL, RUN)},
+    ALL: (ALL,),
+    RUN: (RUN,),
 }
 GOAL = 0.95
 
@@ -78,18 +81,18 @@ def cases(results: Sequence[Result]) -> Iterator[Case]:
                 hidden = BELOW if not i else BEYOND if i == len(sizes) - 1 else BETWEEN
                 yield from _of_size(whole, Knowledge(rest), whole, workload, size, hidden)
                 if hidden == BEYOND:
-                    most = _bytes(workload, size)
-                    less = [
-                        each for each in rest if each.workload == workload or _bytes(each.workload, each.size) < most
-                    ]
+                    most = catalogue.workload_module(workload).bytes_moved(size)
+                    less = [each for each in rest if each.workload == workload or _bytes(each) < most]
                     yield from _of_size(whole, Knowledge(less), whole, workload, size, ALL)
         for run in sorted({run for each in mine for values in each.runs.values() for run in values}):
             yield from _of_run(mine, run, whole)
 
 
-def _bytes(workload: str, size: Size) -> int:
-    moved: int = catalogue.workload_module(workload).bytes_moved(size)
-    return moved
+def _bytes(result: Result) -> float:
+    """0 if the workload cannot be used, or has other sizes today: the result does not count anyway."""
+    if result.workload not in catalogue.workloads() or not catalogue.is_size(result.workload, result.size):
+        return 0
+    return float(catalogue.workload_module(result.workload).bytes_moved(result.size))
 
 
 def _of_run(results: Sequence[Result], run: Run, whole: Knowledge) -> Iterator[Case]:

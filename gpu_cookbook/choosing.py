@@ -68,8 +68,7 @@ class Question:
 
     @property
     def has_arrays(self) -> bool:
-        """Whether the workload is given arrays, and it matters where they are: it does not if it makes its own, or is
-        GIVEN something else."""
+        """Whether it matters where the arrays are."""
         return _has_arrays(self.workload)
 
     @property
@@ -324,7 +323,7 @@ class Knowledge:
         if len(ways) < 2:
             return None
         sent = _sent(question.workload, question.size)
-        place = min(max(1, bisect.bisect([each for each, _ in ways], sent)), len(ways) - 1)
+        place = min(max(1, bisect.bisect(ways, sent, key=lambda each: each[0])), len(ways) - 1)
         (less, short), (more, long) = nearest = ways[place - 1 : place + 1]
         if sent <= more:
             way = short * (sent / less) ** max(0.0, power(nearest))

@@ -1,6 +1,6 @@
 """conftest.py puts this folder on PYTHONPATH, so Python imports this when it starts. It cuts the time for a metric to a
 sixth: no test looks at a time, or at how many calls are behind it. And beside each result, the CPU is probed in 64 MiB,
-however large its caches are: four times 480 MiB take seconds to get from the system. test_wrong.py probes in that much.
+however large its caches are: four times 480 MiB take seconds to get from the system.
 """
 
 import sys
