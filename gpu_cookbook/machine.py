@@ -188,9 +188,9 @@ def processor() -> str:
     return f"{next(names, '') or platform.processor() or platform.machine()}, {len(os.sched_getaffinity(0))} cores"
 
 
-def installed(package: str) -> bool:
-    """Whether a top-level module can be imported, without importing it."""
-    return package in sys.modules or importlib.util.find_spec(package) is not None  # which raises for __main__
+def installed(module: str) -> bool:
+    """Whether a top-level module, or a part of a namespace package, can be imported, without importing it."""
+    return module in sys.modules or importlib.util.find_spec(module) is not None  # which raises for __main__
 
 
 @cache
@@ -321,11 +321,32 @@ def lacks_gpu(recipe: "Recipe") -> bool:
     return recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") and not gpus()
 
 
+def absent(recipe: "Recipe") -> list[str]:
+    """Which of the packages that a recipe imports are not installed. Of a namespace package, which several
+    distributions share, that is the part it imports: cuda.tile, where there is a cuda with cuda.core only."""
+    names = []
+    for name in recipe.imports:
+        package, _, rest = name.partition(".")
+        if not installed(package):
+            names.append(package)
+        elif rest and _is_namespace(package) and not installed(part := f"{package}.{rest.partition('.')[0]}"):
+            names.append(part)
+    return list(dict.fromkeys(names))
+
+
+def _is_namespace(package: str) -> bool:
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:  # an imported module without one, as __main__ is
+        return False
+    return spec is not None and spec.origin is None and spec.submodule_search_locations is not None
+
+
 def missing(recipe: "Recipe") -> str | None:
     """Which of the recipe's packages are not installed, and how to install them; None if all are."""
     from gpu_cookbook.run import rules  # which imports this module
 
-    packages = [package for package in recipe.packages if not installed(package)]
+    packages = absent(recipe)
     if packages and (fault := rules.never_installed(recipe)):
         return fault
     install = install_command(recipe)

@@ -65,6 +65,26 @@ def test_an_import_that_its_install_line_does_not_install_is_no_missing_package(
         assert (len(runs), len(skipped)) == ((1, 0) if named else (0, 1))
 
 
+def test_a_part_of_a_shared_package_may_be_missing(tmp_path, monkeypatch):
+    """cuda-core, cuda-tile and others install their parts of cuda."""
+    (tmp_path / "shared" / "here").mkdir(parents=True)
+    (tmp_path / "shared" / "here" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "multiply" / "with_another.py"
+    path.parent.mkdir()
+    install = "pip install shared-parts"
+    lines = {"import shared.here": None, "import shared": None, "from shared.here import x": None}
+    lines["import __main__.x"] = None  # which the rules refuse
+    lines |= dict.fromkeys(
+        ["import shared.there", "import shared.there.x as x", "from shared.there.x import y"],
+        f"shared.there not installed: {install}",
+    )
+    for line, obstacle in lines.items():
+        text = HEAD.replace("import numpy as np", line).replace("pip install numpy", install)
+        path.write_text(text, encoding="utf-8")
+        assert machine.obstacle(catalogue.read(path)) == obstacle
+
+
 @pytest.mark.parametrize(
     "line",
     [

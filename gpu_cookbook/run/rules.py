@@ -138,7 +138,7 @@ def fault(recipe: catalogue.Recipe) -> str | None:
 def never_installed(recipe: catalogue.Recipe) -> str | None:
     """What it imports that is not here, although all that its Install line installs is: such a line is no advice."""
     requirements = catalogue.requirements(recipe.install) if recipe.packages else []
-    absent = [name for name in recipe.packages if not machine.installed(name) and not _comes_with(name, requirements)]
+    absent = [name for name in machine.absent(recipe) if not _comes_with(name, requirements)]
     return f"imports {', '.join(absent)}: {NOT_INSTALLED}" if absent else None
 
 
