@@ -52,6 +52,15 @@ class NoAdvice(ValueError):
 
 
 @dataclass(frozen=True)
+class Room:
+    """The memory of a machine, in bytes; None: it is not known, or there is no GPU."""
+
+    machine: str  # as a sentence names it
+    host: int | None
+    gpu: int | None  # of the smallest GPU
+
+
+@dataclass(frozen=True)
 class Question:
     workload: str
     size: Size
@@ -197,6 +206,7 @@ class Knowledge:
     be read, do not count, nor do those of a workload that cannot be used."""
 
     results: Sequence[Result]
+    room: Room | None = None
 
     @cached_property
     def _recipes(self) -> list[list[Result]]:
@@ -615,21 +625,27 @@ def useless_here(question: Question) -> set[str]:
     to be installed is advice. NoAdvice if the data fit nowhere."""
     if question.on_device and not machine.gpus():
         raise NoAdvice("This machine has no GPU on which the data could be: ask with --data host.")
-    needed = catalogue.workload_module(question.workload).footprint(question.size)
-    memory = min((gpu.memory_bytes for gpu in machine.gpus()), default=0)
-    room, name = (memory, "its GPU") if question.on_device else (psutil.virtual_memory().total, "this machine")
-    if needed > room:
-        raise NoAdvice(
-            f"{question.workload}, {question.label}: its arrays take {units.memory(needed)}, and {name} has"
-            f" {units.memory(room)}. Choose a smaller size, and work in parts."
-        )
-    return {
+    gpu = min((gpu.memory_bytes for gpu in machine.gpus()), default=None)
+    room = Room("this machine", psutil.virtual_memory().total, gpu)
+    return useless_for_lack_of_memory(question, room) | {
         recipe.technique
         for recipe in catalogue.of_workload(question.workload)
-        if machine.lacks_gpu(recipe)
-        or (machine.missing(recipe) and not machine.install_command(recipe))
-        or (machine.gpus() and needed > memory and recipe.runs_on != "CPU")
+        if machine.lacks_gpu(recipe) or (machine.missing(recipe) and not machine.install_command(recipe))
     }
+
+
+def useless_for_lack_of_memory(question: Question, room: Room) -> set[str]:
+    """The techniques whose arrays the GPU of a machine cannot hold. NoAdvice if the data fit nowhere."""
+    needed = catalogue.workload_module(question.workload).footprint(question.size)
+    where, there = (room.gpu, f"the GPU of {room.machine}") if question.on_device else (room.host, room.machine)
+    if where is not None and needed > where:
+        raise NoAdvice(
+            f"{question.workload}, {question.label}: its arrays take {units.memory(needed)}, and {there} has"
+            f" {units.memory(where)}. Choose a smaller size, and work in parts."
+        )
+    if room.gpu is None or needed <= room.gpu:
+        return set()
+    return {each.technique for each in catalogue.of_workload(question.workload) if each.runs_on != "CPU"}
 
 
 def candidates(question: Question, others: Iterable[Knowledge], useless: Container[str]) -> dict[Recipe, float]:

@@ -481,6 +481,8 @@ def choose_recipe(
             known = choosing.Knowledge(outcome.results)
         else:
             known = stored_for(workload, machine_name, complaints)
+            if machine_name is not None and known.room:
+                useless = choosing.useless_for_lack_of_memory(question, known.room)
         found = choosing.advise(question, known, useless, here=machine_name is None)
     except choosing.NoAdvice as error:
         elsewhere = of_scale(machine_name, [workload]) if machine_name is not None else []
@@ -510,7 +512,7 @@ def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -
         told = f"{error} To do without stored results: --measure" if machine_name is None else str(error)
         fail("\n".join([*complaints, told]))
     mine = [each for each in results if each.stored.machine == name]
-    return choosing.Knowledge(repeats.together(newest, mine))
+    return choosing.Knowledge(repeats.together(newest, mine), choosing.Room(name, *stored.memory_of(name)))
 
 
 def refuse_other_files(stored: Any, command: str, name: str, workload: str, names: Sequence[str]) -> None:

@@ -51,10 +51,10 @@ def names(pick):
     return [pick.first.technique, *(each.technique for each in pick.ties)]
 
 
-def printed(found, *results, here=False, width=80):
+def printed(found, *results, here=False, width=80, room=None):
     out = Console(width=width, color_system=None)
     with out.capture() as captured:
-        out.print(shown.advice(found, Knowledge(results), here, width))
+        out.print(shown.advice(found, Knowledge(results, room), here, width))
     text = captured.get()
     assert max(map(len, text.splitlines())) <= width
     return " ".join(text.split())
@@ -781,12 +781,21 @@ def test_an_estimate_has_two_digits_and_says_what_it_is():
     assert "That is an extrapolation" in beyond and "--measure" not in beyond
 
 
-def test_whether_a_stored_machine_has_the_memory_is_not_known_beyond_its_sizes():
+def test_what_a_stored_machine_cannot_hold_is_no_advice():
     results = [on_gpu("cupy", size, size * 1e-9) for size in (SMALL, LARGE)]
-    caution = "This takes 13.2 TB. Whether that fits into the memory of that machine is not known."
-    for size, here, told in ((2**40, False, True), (2**40, True, False), (LARGE, False, False)):
-        text = printed(advised(*results, size=size), *results, here=here)
-        assert (caution in text) == ("Whether that fits" in text) == told
+    question = asked(2**40)
+    for room in (None, choosing.Room("box", 2**40, None)):
+        for size, here, told in ((2**40, False, True), (2**40, True, False), (LARGE, False, False)):
+            text = printed(advised(*results, size=size), *results, here=here, room=room)
+            assert ("This takes 13.2 TB. Whether that fits into the memory of that GPU is not known." in text) == told
+    assert "not known" not in printed(advised(*results, size=2**40), *results, room=choosing.Room("box", 1, 2**50))
+    with pytest.raises(NoAdvice, match=r"take 13\.2 TB, and the GPU of box has 1\.1 TB. Choose a smaller size"):
+        choosing.useless_for_lack_of_memory(question, choosing.Room("box", None, 2**40))
+    assert not choosing.useless_for_lack_of_memory(question, choosing.Room("box", 2**40, None))
+    with pytest.raises(NoAdvice, match=r"take 13\.2 TB, and box has 1\.1 TB"):
+        choosing.useless_for_lack_of_memory(asked(2**40, Data.HOST), choosing.Room("box", 2**40, 2**50))
+    useless = choosing.useless_for_lack_of_memory(asked(2**40, Data.HOST), choosing.Room("box", 2**50, 2**40))
+    assert "cupy" in useless and "numpy" not in useless
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -909,7 +918,7 @@ def test_data_that_do_not_fit_are_refused_with_both_numbers(here, monkeypatch):
     memory = SimpleNamespace(total=int(100e9))
     monkeypatch.setattr(choosing.psutil, "virtual_memory", lambda: memory)
     here("NVIDIA H200", memory=2e9)
-    with pytest.raises(NoAdvice, match=r"take 3\.22 GB, and its GPU has 2 GB"):
+    with pytest.raises(NoAdvice, match=r"take 3\.22 GB, and the GPU of this machine has 2 GB"):
         choosing.useless_here(asked(data=Data.DEVICE))
     useless = choosing.useless_here(asked(data=Data.HOST))  # they fit into the host's memory
     assert {"cupy", "torch"} <= useless and "torch_cpu" not in useless

@@ -98,6 +98,19 @@ class Store:
             if collects:
                 gc.enable()
 
+    def memory_of(self, machine_name: str) -> tuple[int | None, int | None]:
+        """The bytes of a stored machine's memory, and of its smallest GPU's; None where machine.json does not say. Of
+        a GPU, it says so only in the name: 'NVIDIA H100 80GB HBM3'."""
+        try:
+            facts = door.read_file(self.folder / machine_name / "machine.json")
+        except (door.Unfit, OSError):
+            return None, None
+        ram = facts.get("ram", "")
+        named = [re.search(r"(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
+        gpus = [int(each[1]) * 2**30 for each in named if each]
+        known = gpus and len(gpus) == len(named)
+        return int(ram) if re.fullmatch("[0-9]{1,20}", ram) else None, min(gpus) if known else None
+
     def _load(self, machine_folder: Path | None) -> tuple[list[Result], list[str]]:
         files: dict[Path, Any] = {}
         complaints: list[str] = []
