@@ -531,15 +531,21 @@ def test_environments_are_compared_with_themselves_or_two_with_each_other():
     assert table.records[0]["ratio_x"] == 4.0
 
 
-def test_environments_that_both_sides_have_come_first_and_among_them_the_main_one():
+def test_environments_of_one_side_only_are_named():
     def side(*environments, **origin):
         return [result("numpy", environment=name, **origin) for name in environments]
 
-    found = change(side("absent", "both", "main"), side("both", "main", "new", origin=LATER))
+    before = side("absent", "both", "main")
+    found = change(before, side("both", "main", "new", origin=LATER))
     records = [table.records[0] for table in found]
     names = [(each["before_environment"], each["after_environment"]) for each in records]
-    assert names == [("main", "main"), ("both", "both"), ("absent", None), (None, "new")]
-    assert "→ nothing" in found[2].title and "nothing →" in found[3].title
+    assert names == [("main", "main"), ("both", "both")]
+    assert [note.text for note in found[-1].notes][-2:] == [
+        "Measured before only: environment absent.",
+        "Measured after only: environment new.",
+    ]
+    (alone, *_) = change(before, [])  # of a technique, for example, that one side lacks
+    assert alone.title.endswith("→ nothing") and "After: nothing was measured." in notes([alone])
 
 
 def test_what_else_differs_is_named():

@@ -19,7 +19,7 @@ from gpu_cookbook.render.tables import (
     source_of,
 )
 from gpu_cookbook.results import TIMED, Metric, Result, grouped, metric_record, origin_record
-from gpu_cookbook.units import digits
+from gpu_cookbook.units import digits, joined
 
 FACTOR = 1.1  # asv's
 VERDICTS = (
@@ -40,29 +40,33 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
     same: the true medians differ by less than a factor of 1.1, wherever in the intervals they are.
     cannot tell: the intervals are too wide for either; or one side has no time or no interval, and the row says which.
 
-    If a side has results of several environments, each environment has tables of its own: first those that both sides
-    have, and of these the main one."""
+    If a side has results of several environments, each that both sides have has tables of its own, the main one first;
+    of the others, there is a line."""
     environments = [{each.environment for each in side} for side in (before, after)]
-    if max(map(len, environments)) > 1:
-        both = set.intersection(*environments)
-        every = sorted(set.union(*environments), key=lambda name: (name not in both, name != machine.MAIN, name))
+    both = set.intersection(*environments)
+    if max(map(len, environments)) > 1 and both:
+        every = sorted(both, key=lambda name: (name != machine.MAIN, name))
         sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
-        return [table for one, other in sides for table in change(one, other)]
+        found = [table for one, other in sides for table in change(one, other)]
+        for when, mine in zip(("before", "after"), environments, strict=True):
+            if alone := sorted(mine - both):
+                below(found, [Entry(f"Measured {when} only: environment {joined(alone)}.", "note")])
+        return found
     # Not the environment: the two sides may be two of them.
     old, new = ({each.work: each for each in side} for side in (before, after))
     names = f"{source_of(before, after) or 'nothing'} → {source_of(after, before) or 'nothing'}"
     tables: list[Table] = []
-    for mine in grouped([*before, *after], lambda each: each.workload):
-        keys = dict.fromkeys(each.work for each in mine)
+    for those in grouped([*before, *after], lambda each: each.workload):
+        keys = dict.fromkeys(each.work for each in those)
         for metric in TIMED:
             pairs = [(old.get(each), new.get(each)) for each in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]
             pairs.sort(key=lambda pair: None in pair)  # what both sides have comes first
             if pairs:
                 rows, records = zip(*(_changed(*pair, metric) for pair in pairs), strict=True)
-                title = f"{mine[0].workload}, {metric}: {names}"
+                title = f"{those[0].workload}, {metric}: {names}"
                 head = ("technique, size", "before", "after", "ratio", "verdict", "why")
-                tables.append(Table(title, head, "lrrrll", rows, [], records, mine[0].workload, metric))
+                tables.append(Table(title, head, "lrrrll", rows, [], records, those[0].workload, metric))
     notes = [Entry(VERDICTS, "note"), *_differences(before, after)]
     below(tables, [*notes, provenance("Before", before), provenance("After", after)])
     return tables

@@ -566,7 +566,8 @@ def facts(results: Iterable[Result]) -> dict[str, str]:
 
 def provenance(word: str, results: Iterable[Result]) -> Entry:
     """All facts in one line."""
-    return Entry(f"{word}: {'; '.join(f'{name} {value}' for name, value in facts(results).items())}.", "note")
+    known = "; ".join(f"{name} {value}" for name, value in facts(results).items())
+    return Entry(f"{word}: {known or 'nothing was measured'}.", "note")
 
 
 def _copy_rates(results: Iterable[Result]) -> dict[str | None, str]:
