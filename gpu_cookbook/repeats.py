@@ -3,6 +3,7 @@ kind: how far the next machine of that kind may be from what is stored."""
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,11 +16,11 @@ Kind = tuple[Metric, bool]  # a metric, on a GPU or not: what is pooled, since s
 
 @dataclass(frozen=True)
 class Spread:
-    """How the logarithms of a kind of metric are spread over ``units``, so many of each result on average: machines if
-    several were measured, otherwise the runs of one."""
+    """How the logarithms of a kind of metric are spread over units: machines if several were measured, otherwise the
+    runs of one."""
 
     deviation: float
-    units: int
+    units: int  # a unit of which few results are known counts for less
     machines: bool
 
     def factor(self, units: int) -> float:
@@ -50,8 +51,9 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
             if every:
                 squares = sum(len(means) * statistics.pvariance(means.values()) for means in every)
                 freedom = sum(len(means) - 1 for means in every)
-                # Of most results, not of the one that was measured most often.
-                units = 1 + round(freedom / len(every))
+                # Kish's effective size of a sample, for units of which so many results are known.
+                weights = Counter(unit for means in every for unit in means)
+                units = max(2, sum(weights.values()) ** 2 // sum(weight**2 for weight in weights.values()))
                 found[metric, mine[0].on_gpu] = Spread(math.sqrt(squares / freedom), units, machines)
     return found
 
@@ -102,16 +104,18 @@ class Apart:
     """How far machines are from those of the same kind that were measured before them, in one kind of metric."""
 
     factors: list[float] = field(default_factory=list)  # of each value to the mean of those before, or the reverse: ≥ 1
-    inside: list[bool] = field(default_factory=list)  # whether it lies in the interval that was known before
-    widths: list[float] = field(default_factory=list)  # of these intervals: the factor by which they reach either way
+    widths: list[float] = field(default_factory=list)  # of the intervals known before: how far they reach either way
+    inside: list[Result] = field(default_factory=list)  # those whose value lies in that interval
+    outside: list[tuple[Result, float, float]] = field(default_factory=list)  # the others, each with factor and width
 
 
 def newcomers(results: Iterable[Result]) -> dict[Kind, Apart]:
-    """What each machine but the first says about the intervals that were known before it was measured. Results of
-    several commits or environments are told apart, since only what was measured there tells what to expect there."""
+    """What each machine but the first says about the intervals that were known before it was measured, in results that
+    have the runs of every commit, see together(). Those of several environments are told apart, since only what was
+    measured there tells what to expect there."""
     apart: dict[Kind, Apart] = {}
     ok = [each for each in results if each.ok]
-    for mine in grouped(ok, lambda each: each.origin and (each.origin.commit, each.origin.environment)):
+    for mine in grouped(ok, lambda each: each.origin and each.origin.environment):
         began: dict[str, str] = {}
         every = {run for each in mine for runs in each.runs.values() for run in runs}
         for run in sorted(every, key=lambda run: run.started):
@@ -131,10 +135,14 @@ def _hold(machine: str, results: Sequence[Result], before: Sequence[Result], apa
             others = logarithms(earlier.runs.get(metric, {}), machines=True)
             if own is not None and others:
                 mine = apart.setdefault((metric, each.on_gpu), Apart())
-                mine.factors.append(math.exp(abs(own - statistics.fmean(others.values()))))
+                factor = math.exp(own - statistics.fmean(others.values()))
+                mine.factors.append(max(factor, 1 / factor))
                 if known := interval(earlier, metric, found):
-                    mine.widths.append(math.sqrt(known[1] / known[0]))
-                    mine.inside.append(known[0] <= math.exp(own) <= known[1])
+                    mine.widths.append(width := math.sqrt(known[1] / known[0]))
+                    if known[0] <= math.exp(own) <= known[1]:
+                        mine.inside.append(each)
+                    else:
+                        mine.outside.append((each, factor, width))
 
 
 def _until(result: Result, start: str) -> Result:

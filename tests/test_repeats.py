@@ -83,20 +83,30 @@ def test_each_further_machine_is_held_to_the_intervals_before_it():
     first = math.sqrt(1.0 * 1.02)
     both = math.sqrt(1.04 * first)
     assert apart.factors == pytest.approx([1.04 / first] * 3 + [9 / both, both / 0.99])
-    assert apart.inside == [True, True, True, False, True] and len(apart.widths) == 5
+    assert apart.inside == [far, near, alone, near] and len(apart.widths) == 5
+    assert apart.outside == [(far, pytest.approx(9 / both), apart.widths[3])]
     assert repeats.newcomers([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
 
 
-def test_machines_are_held_to_the_intervals_of_each_commit_and_environment():
+def test_machines_are_held_to_the_intervals_of_their_environment():
     a, b = "a" * 12, "b" * 12
     one = measured_in({run(0, a): 1.0e-5, run(1, a): 1.02e-5, run(2, b): 1.01e-5})
     other = measured_in({run(3, b): 2.0e-5, run(4, b): 2.5e-5, run(5, a): 2.2e-5})  # in which it was b that came first
     origin = Origin("m", "1" * 40, "main", "2026-11-22")
     alone = repeats.newcomers([one])[RESIDENT, False]
-    for place in ({"commit": "2" * 40}, {"environment": "cutile"}):
-        both = [replace(one, origin=origin), replace(other, origin=replace(origin, **place))]
-        apart = repeats.newcomers(both)[RESIDENT, False]
-        assert apart.inside == [True, True] and apart.widths[0] == alone.widths[0] < apart.widths[1]
+    both = [replace(one, origin=origin), replace(other, origin=replace(origin, environment="cutile"))]
+    apart = repeats.newcomers(both)[RESIDENT, False]
+    assert apart.inside == both and apart.widths[0] == alone.widths[0] < apart.widths[1]
+
+
+def test_a_machine_counts_whatever_commit_it_measured():
+    a, b = "a" * 12, "b" * 12
+    origin = Origin("m", "1" * 40, "main", "2026-11-22")
+    before = replace(measured_in({run(0, a): 1.0e-5, run(1, a): 1.02e-5}), origin=origin)
+    after = replace(measured_in({run(2, b): 1.01e-5}), origin=replace(origin, commit="2" * 40))
+    assert repeats.newcomers([before]) == {}
+    (apart,) = repeats.newcomers(repeats.together([after], [before, after])).values()
+    assert len(apart.inside) == 1 and not apart.outside
 
 
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
@@ -104,7 +114,8 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     found, _ = store.Store().load()
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
-        for (metric, gpu), apart in repeats.newcomers(results).items():
+        newest, _ = store.select(results)
+        for (metric, gpu), apart in repeats.newcomers(repeats.together(newest, results)).items():
             several += 1
             assert max(apart.factors) < (FAR[metric] if gpu else FAR_ON_HOST), (results[0].stored.machine, metric)
     assert several > 1
@@ -114,6 +125,16 @@ def test_a_result_that_was_measured_more_often_lends_the_others_nothing():
     often = measured_in({run(k): 1e-5 * (1 + k / 100) for k in range(12)})
     twice = [measured_in({run(0): 1e-5, run(1): 1.1e-5}, size=size) for size in range(2, 42)]
     assert repeats.spreads(twice)[RESIDENT, False].units == repeats.spreads([often, *twice])[RESIDENT, False].units == 2
+
+
+def test_machines_that_measured_different_results_all_count():
+    letters = "abcdef"
+    pairs = [(one, other) for one in letters for other in letters if one < other]
+    results = [
+        measured_in({run(0, one * 12): 1e-5, run(1, other * 12): 1.1e-5}, size=size)
+        for size, (one, other) in enumerate(pairs, 1)
+    ]
+    assert repeats.spreads(results)[RESIDENT, False].units == len(letters)
 
 
 def test_the_better_over_the_runs_is_the_best_even_if_it_lost_the_last():

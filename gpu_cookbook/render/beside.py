@@ -48,27 +48,42 @@ def beside(one: Sequence[Result], other: Sequence[Result]) -> Table | None:
     return Table(title, head, "lrrrr", rows, notes, [])
 
 
-def of_one_kind(machines: Sequence[Sequence[Result]]) -> Table | None:
-    """How far machines are from those of the same kind that were measured before them, in all that was ever stored of
-    each kind. None if no kind has several."""
+def of_one_kind(machines: Sequence[Sequence[Result]]) -> list[Table]:
+    """How far machines are from those of the same kind that were measured before them, and the values that lie outside
+    of the intervals known before. ``machines``: of each kind, results with the runs of every commit. Empty if no kind
+    has several machines."""
     rows: list[Row] = []
+    strays: list[Row] = []
+    inside = 0
     for results in machines:
         for (metric, gpu), apart in repeats.newcomers(results).items():
-            words = (results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}", str(len(apart.factors)))
+            machine, of = results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}"
+            known = len(apart.widths)
             far = (_times(statistics.median(apart.factors)), _times(max(apart.factors)))
-            width = _times(statistics.median(apart.widths)) if apart.widths else format.UNKNOWN
-            held = f"{sum(apart.inside)} of {len(apart.inside)}" if apart.inside else format.UNKNOWN
-            rows.append(tuple(map(Entry, (*words, *far, width, held))))
+            width = _times(statistics.median(apart.widths)) if known else format.UNKNOWN
+            held = f"{len(apart.inside)} of {known}" if known else format.UNKNOWN
+            rows.append(tuple(map(Entry, (machine, of, str(len(apart.factors)), *far, width, held))))
+            inside += len(apart.inside)
+            for each, factor, reach in apart.outside:
+                recipe = Entry(f"{each.technique}, {each.label}", recipe=(each.workload, each.technique))
+                texts = (_times(factor), f"×{1 / reach:.2f} to {_times(reach)}")
+                strays.append((Entry(machine), Entry(of), Entry(each.workload), recipe, *map(Entry, texts)))
     if not rows:
-        return None
+        return []
     title = "Each further machine of a kind, against those that were measured before it"
     head = ("machine", "metric", "values", "median", "largest", "interval", "within it")
+    known = inside + len(strays)
+    share = f" Of {known:,} values, {inside:,} lie within it: {100 * inside / known:.0f} %." if known else ""
     note = Entry(
         "Median and largest: by what a value is more, or less. The interval is the one that was known before, and"
-        " reaches so far either way (in the median). As long as there was one machine, it comes from its runs.",
+        " reaches so far either way (in the median). As long as there was one machine, it comes from its runs." + share,
         "note",
     )
-    return Table(title, head, "llrrrrr", rows, [note], [])
+    found = [Table(title, head, "llrrrrr", rows, [note], [])]
+    if strays:
+        columns = ("machine", "metric", "workload", "technique, size", "factor", "interval")
+        found.append(Table("The values outside of the interval", columns, "llllrr", strays, [], []))
+    return found
 
 
 def _counts(result: Result) -> bool:

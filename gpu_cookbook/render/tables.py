@@ -342,7 +342,7 @@ def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]
                 factors = ", ".join(f"{metric} ×{digits(spread.factor(1))}" for metric, spread in mine.items())
                 units = min(spread.units for spread in mine.values())
                 text = f"{where}: {100 * repeats.SHARE:.0f} % of the {place}'s values within {factors} of these"
-                yield Entry(f"{text}, either way (from {units} {'machines' if machines else 'runs'}).", "note")
+                yield Entry(f"{text}, either way (from at least {units} {'machines' if machines else 'runs'}).", "note")
 
 
 def _place(result: Result) -> tuple[str, ...]:
