@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,6 +253,28 @@ def test_a_folder_whose_name_is_no_machine_is_refused(two):
     (two / "bad").rename(two / "<b>\x1b[31m")
     results, complaints = asv_files.Store().load()
     assert len(results) == 3 and len(complaints) == 1 and "\x1b" not in complaints[0]
+
+
+def test_ctrl_c_is_not_lost_while_a_file_is_read():
+    text = max(RESULTS.glob("intel-xeon-2-cores/*.json"), key=lambda path: path.stat().st_size).read_bytes()
+    door.fit(text, "results")
+    rung = 0
+
+    def interrupt(*_):
+        nonlocal rung
+        rung += 1
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGVTALRM, interrupt)  # of the time that this process runs, however busy the machine
+    try:
+        for number in range(40):
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0.0003 * (number + 1))
+                while rung == number:
+                    door.fit(text, "results")
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    assert rung == 40
 
 
 # ---- Dates.

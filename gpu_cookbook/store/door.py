@@ -4,7 +4,9 @@ of a file of lines, must fit the JSON Schema of its kind in schemas/, and what d
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,7 +43,7 @@ def fit(text: bytes, kind: str) -> Any:
     _refuse_depth(data)
     data = _plain(data)
     try:
-        _validator(kind).validate(data)
+        _thread(os.getpid()).submit(_validator(kind).validate, data).result()
     except ValidationError as error:
         place = "".join(f"[{key!r}]" for key in error.instance_path)
         raise Unfit(f"{place[:SHOWN]}: {_message(error)}" if place else _message(error)) from None
@@ -123,6 +125,14 @@ def _content(path: Path) -> bytes:
 def _validator(kind: str) -> Draft202012Validator:
     schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.glob("*.json")}
     return Draft202012Validator(schemas[f"{kind}.json"], registry=Registry(list(schemas.items()), draft=Draft202012))
+
+
+@cache
+def _thread(process: int) -> ThreadPoolExecutor:
+    """The thread in which this process validates. jsonschema_rs writes numbers by Python's str(), which runs the
+    handlers of signals, and drops what they raise, such as KeyboardInterrupt; but only the main thread runs them. A
+    fork has no threads, and makes its own."""
+    return ThreadPoolExecutor(1)
 
 
 def _message(error: ValidationError) -> str:
