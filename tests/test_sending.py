@@ -754,6 +754,21 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     assert "error  x: is not a file of results" in out and "1 error, 0 notes: it cannot be accepted as it is" in out
 
 
+def test_a_disk_that_gets_full_is_said_and_nothing_is_left_on_it(clone, folder, monkeypatch):
+    def write(path, text):
+        path.touch()
+        if path.name == sent.FILE:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(facts, "gather", lambda: FACTS)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", write)
+        _, err = invoked("send", "mine", "--as", MACHINE, "--output", "full", code=2)
+    what = f"Cannot write into {clone / 'full'}: No space left on device."
+    assert err == f"{what} Name a folder that you can write to by --output.\n"
+    assert not any((clone / "full").iterdir())
+
+
 def test_with_errors_send_says_only_what_to_mend(clone, folder, monkeypatch):
     monkeypatch.setattr(facts, "gather", lambda: FACTS)
     edit_lines(clone / "benchmarks/results/mine" / runs.FILE, lambda line: line.update(date="2999-01-01"))

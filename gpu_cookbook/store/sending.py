@@ -275,11 +275,13 @@ def _try_place(place: Path, target: Path) -> None:
         new.mkdir(parents=True)
         new.rmdir()
     except OSError as error:
-        raise StoreError(
-            f"Cannot write into {place}: {error.strerror}. Name a folder that you can write to by --output."
-        ) from None
+        raise _cannot_write(place, error) from None
     if foreign:
         raise StoreError(f"{target} has files of others, such as {plain(foreign[0])}: name another by --output.")
+
+
+def _cannot_write(place: Path, error: OSError) -> StoreError:
+    return StoreError(f"Cannot write into {place}: {error.strerror}. Name a folder that you can write to by --output.")
 
 
 def _new(target: Path) -> Path:
@@ -292,9 +294,13 @@ def _new(target: Path) -> Path:
 def _written(target: Path, texts: dict[str, bytes]) -> list[Path]:
     """The files of the folder, which replaces one that was written before."""
     new = _new(target)
-    new.mkdir()
-    for name, text in texts.items():
-        (new / name).write_bytes(text)
+    try:
+        new.mkdir()
+        for name, text in texts.items():
+            (new / name).write_bytes(text)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)  # a full disk would stay full
+        raise _cannot_write(target.parent, error) from None
     shutil.rmtree(target, ignore_errors=True)
     new.rename(target)
     return sorted(target.iterdir())
