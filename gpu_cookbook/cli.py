@@ -869,7 +869,6 @@ def scale(
             raise scaling.ScaleError(fault)
         if plot:
             experiment.require_drawable(plot)
-            from gpu_cookbook.render import scaling_charts
         if machine_name is not None and not save:
             given = [each for each in context.command.params if context.params.get(each.name) not in (None, False, ())]
             useless = [option.opts[0] for option in given if option.name not in ("machine_name", "form", "plot")]
@@ -880,9 +879,10 @@ def scale(
                 )
             rows, complaints = kept.kept_of(store.Store().folder, machine_name)
             write_tables(scaling_tables.build_tables(rows), form)
-            if plot:
-                scaling_charts.plot_scaling(rows, plot, scaling_tables.source(rows).strip(". "))
+            undrawn = plot and not drawn_into(plot, rows, scaling_tables.source(rows).strip(". "))
             complain(complaints)
+            if undrawn:
+                raise typer.Exit(1)
             return
         writer = store.Writer(store.Store(), machine_name) if save else None
         sizes = sizes_of(scaling.WORKLOAD, [size]) if size is not None else catalogue.default_sizes(scaling.WORKLOAD)
@@ -925,18 +925,29 @@ def scale(
     deliver(text, form)
     failed = sum(row.status == "failed" for row in rows)
     print(f"{counted(len(rows), 'row')}, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
-    if plot:
-        try:
-            scaling_charts.plot_scaling(rows, plot, machine.processor())
-        except Exception as error:  # matplotlib may raise anything
-            say(str(error))
-            undrawn = True
+    if plot and not drawn_into(plot, rows, machine.processor()):
+        undrawn = True
     if isinstance(ended, KeyboardInterrupt):
         raise typer.Exit(130)
     if ended:
         fail(f"Stopped: {ended}")
     if failed or unkept or undrawn:
         raise typer.Exit(1)
+
+
+def drawn_into(path: Path, rows: Sequence[Any], title: str) -> bool:
+    """Whether the rows of scale could be drawn into the file. Otherwise it is said why not."""
+    from gpu_cookbook.render import scaling_charts
+
+    try:
+        scaling_charts.plot_scaling(rows, path, title)
+    except OSError as error:
+        say(cannot_write(path, error))
+    except Exception as error:  # matplotlib may raise anything
+        say(f"Cannot draw into {path}: {error}")
+    else:
+        return True
+    return False
 
 
 def counts(option: str, text: str, most: int, kind: str) -> list[int]:

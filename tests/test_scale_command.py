@@ -131,6 +131,28 @@ def test_what_is_stored_can_be_drawn(clone):
     assert spread_of_pixels("a.png") > 0.05
 
 
+@pytest.mark.parametrize("arguments", [("--machine", "m"), ()], ids=["stored", "measured"])
+def test_a_disk_that_gets_full_is_said_of_the_drawing_and_the_rows_are_shown(arguments, clone, monkeypatch):
+    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
+    (clone / "full.png").symlink_to("/dev/full")
+    monkeypatch.setattr(scale, "prepare", lambda *_: ([], []))
+    monkeypatch.setattr(scale, "measure_all", lambda *_: ([row(), row(workers=2)], None))
+    out, err = invoked("scale", *arguments, "--plot", "full.png", code=1)
+    assert " ray " in out and "Cannot write full.png: No space left on device. Name a file that you can write" in err
+
+
+def test_what_matplotlib_cannot_draw_is_said_in_a_line(clone, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def broken(*_, **__):
+        raise RuntimeError("no such font")
+
+    monkeypatch.setattr(Figure, "savefig", broken)
+    keep(clone / "benchmarks/results", "m", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
+    _, err = invoked("scale", "--machine", "m", "--plot", "a.png", code=1)
+    assert err == "Cannot draw into a.png: no such font\n"
+
+
 # ---- Bad input.
 
 
