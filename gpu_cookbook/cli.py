@@ -151,9 +151,17 @@ ListForm = Annotated[ListFormat, typer.Option("--format", help="Output format.")
 
 
 def folder_named(text: str) -> Path:
-    """A folder that was typed. Path() would take nothing for the current one."""
+    return _path("folder", text)
+
+
+def file_named(text: str) -> Path:
+    return _path("file", text)
+
+
+def _path(what: str, text: str) -> Path:
+    """What was typed. Path() would take nothing for the current folder."""
     if not text:
-        raise typer.BadParameter("it is empty: name a folder.")
+        raise typer.BadParameter(f"it is empty: name a {what}.")
     return Path(text)
 
 
@@ -319,7 +327,8 @@ def compare(
     ] = None,
     form: AnyForm = TableFormat.table,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of standard output.")
+        Path | None,
+        typer.Option(parser=file_named, metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
     save: Annotated[
         bool,
@@ -833,7 +842,8 @@ def scale(
     ] = None,
     form: AnyForm = TableFormat.table,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the scaling into this file: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(parser=file_named, metavar="FILE", help="Draw the scaling into this file: .png, .svg or .pdf."),
     ] = None,
     save: Annotated[
         bool, typer.Option("--save", help="Save the rows, after the last one, under benchmarks/results.")

@@ -222,6 +222,7 @@ def test_show_prints_the_script():
         (["compare", "group_mean", "--size", "5x"], "'5x' is not a valid size: a number is missing. Write positive"),
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
+        (["compare", "multiply", "--output", ""], "Invalid value for '--output': it is empty: name a file."),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
         (

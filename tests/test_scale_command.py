@@ -170,6 +170,7 @@ def test_what_matplotlib_cannot_draw_is_said_in_a_line(clone, monkeypatch):
         (["--gpus", ""], "--gpus expects numbers of GPUs, not ''." if machine.gpus() else "no GPUs: omit --gpus"),
         (["--size", str(2**63 - 1)], "its array has more than 2**63 - 1 elements"),
         (["--size", ""], "'' is not a valid size"),
+        (["--plot", ""], "Invalid value for '--plot': it is empty: name a file."),
         (["--machine", ""], "No rows are stored for ''."),
         (["--machine", "m", "--cores", ""], "omit --cores, or add --save"),
         (["--scheduler", "127.0.0.1:1", "--cores", ""], "--cores, --gpus and --weak do not apply"),
