@@ -189,6 +189,24 @@ def test_what_is_no_regular_file_is_not_waited_for(two):
     assert [complaint.endswith("is not a regular file") for complaint in complaints] == [True, True]
 
 
+def test_a_link_that_leads_nowhere_is_called_that(two):
+    for name in ("gone.json", "runs.jsonl"):
+        (two / "bad" / name).unlink(missing_ok=True)
+        (two / "bad" / name).symlink_to("nowhere")
+    results, complaints = asv_files.Store().load()
+    assert len(results) == 6
+    here = "benchmarks/results/bad"
+    assert complaints == [f"{here}/{name}: is a link that leads nowhere" for name in ("runs.jsonl", "gone.json")]
+
+
+def test_files_of_another_version_of_asv_are_called_that(two):
+    for path in (two / "bad").glob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
+    results, complaints = asv_files.Store().load()
+    assert len(results) == 3 and len(complaints) == 2
+    assert all("json: was written by another version of asv, " in complaint for complaint in complaints)
+
+
 def test_a_file_of_too_many_or_too_long_lines_costs_what_is_too_much(tmp_path, monkeypatch):
     line = (RESULTS / "nvidia-h200" / runs.FILE).read_text().splitlines()[0]
     monkeypatch.setattr(door, "MOST_LINES", 3)

@@ -45,6 +45,11 @@ def fit(text: bytes, kind: str) -> Any:
     try:
         _thread(os.getpid()).submit(_validator(kind).validate, data).result()
     except ValidationError as error:
+        if error.instance_path == ["version"]:  # no file has one but asv's
+            raise Unfit(
+                "was written by another version of asv, whose files this one does not read: move it away, and measure"
+                " again with the asv that is installed here"
+            ) from None
         place = "".join(f"[{key!r}]" for key in error.instance_path)
         raise Unfit(f"{place[:SHOWN]}: {_message(error)}" if place else _message(error)) from None
     return data
@@ -116,6 +121,8 @@ def _content(path: Path) -> bytes:
             raise Unfit(f"is larger than {MOST_BYTES / 2**20:.0f} MiB")
         return path.read_bytes()
     except FileNotFoundError:
+        if path.is_symlink():
+            raise Unfit("is a link that leads nowhere") from None
         raise
     except OSError as error:
         raise Unfit(f"cannot be read: {error.strerror}") from None
