@@ -247,6 +247,15 @@ def test_what_is_stored_while_all_is_read_is_not_shown_without_its_conditions(cl
     assert [each.copy_bandwidth for each in stored().values()] == [50]
 
 
+def test_a_run_without_a_result_leaves_no_folder(clone):
+    writer = store.Writer(store.Store(), "m")
+    folder = clone / "benchmarks/results/m"
+    assert not folder.exists()
+    add(writer, "numpy", 40_000)
+    store.Writer(store.Store(), "m")
+    assert len([*folder.iterdir()]) == 3
+
+
 def test_what_a_killed_run_left_is_removed(clone):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)
@@ -351,6 +360,7 @@ def test_what_another_driver_ran_is_measured_again(clone, monkeypatch):
 
 def test_a_line_of_conditions_that_was_cut_off_takes_no_other_along(clone):
     writer = store.Writer(store.Store(), "m")
+    (clone / "benchmarks/results/m").mkdir()
     (clone / "benchmarks/results/m/runs.jsonl").write_text('{"commit": "12", "ver')
     add(writer, "numpy", 40_000)
     found = stored("benchmarks/results/m/runs.jsonl, line 1: is not JSON, or is cut off")

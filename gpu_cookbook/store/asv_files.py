@@ -558,11 +558,14 @@ class Writer:
         folders = (self.store.folder, self.store.folder / self.machine.machine)
         try:
             with self._locked():
+                new = not folders[1].exists()
                 for folder in folders:
                     folder.mkdir(parents=True, exist_ok=True)
                     tempfile.TemporaryFile(dir=folder).close()
                 for file in [*folders[0].glob("*.jsonl"), *folders[1].glob("*.jsonl")]:
                     file.open("ab").close()
+                if new:
+                    folders[1].rmdir()  # the first result makes it again, if there is one
         except OSError as error:
             raise StoreError(f"Results cannot be stored in {folders[1]}: {_first_line(error)}") from None
 
