@@ -176,11 +176,14 @@ def _text(path: Path) -> str:
     try:
         if not path.is_file():
             raise BrokenRecipe(f"{path}: is not a file")
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise BrokenRecipe(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise BrokenRecipe(f"{path}: {unreadable(error)}") from None
+    if text.startswith("\ufeff"):  # which Python skips, but a kernel's text would begin with it
+        raise BrokenRecipe(f"{path}: begins with a byte order mark: save the file in UTF-8 without one")
+    return text
 
 
 def kernel_text(recipe: Path, name: str) -> str:

@@ -16,6 +16,7 @@ INCREMENT = (catalogue.FOLDER / "increment" / "__init__.py").read_text(encoding=
 RECIPES = {  # in multiply: what is in the file, and the end of what is said about it
     "syntax": ("def (\n" + NUMPY, "/with_syntax.py: line 1: invalid syntax"),
     "latin": (b"# \xb5s\n" + NUMPY.encode(), "/with_latin.py: byte 2 is not UTF-8: save the file in UTF-8"),
+    "marked": ("\ufeff" + NUMPY, "/with_marked.py: begins with a byte order mark: save the file in UTF-8 without one"),
     "null": (b"\0", "/with_null.py: cannot be read as Python: source code string cannot contain null bytes"),
     "deep": ("x = " + "-" * 100_000 + "1", "/with_deep.py: cannot be read as Python: it is too deeply nested"),
     "empty": ("", "/with_empty.py: the docstring has no line 'Framework: …' (see CONTRIBUTING.md)"),
@@ -35,6 +36,7 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
 WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "half": ("def (\n" + INCREMENT, "/half/__init__.py: line 1: invalid syntax"),
     "lacking": (INCREMENT.replace("footprint", "feet"), "/lacking/__init__.py: does not define footprint"),
+    "marking": ("\ufeff" + INCREMENT, "/marking/__init__.py: begins with a byte order mark: save the file in UTF-8"),
     "linked": ("/nowhere", "/linked/__init__.py: is not a file"),
     "raising": (INCREMENT + "raise SystemExit('\x1b[31mno')", "/raising/__init__.py: SystemExit: \\x1b[31mno"),
 }
@@ -209,5 +211,6 @@ def test_the_asv_suite_goes_on_without_them(broken):
         ],
         "increment": ["numpy"],
         "lacking": ["numpy"],
+        "marking": ["numpy"],
         "random_subset_mean": ["numpy"],
     }
