@@ -32,6 +32,7 @@ WORKLOAD = (  # what every workload defines
 )
 # What a Shapes line says of a size. What each GPU takes, does not: there may be more of them.
 MOST = re.compile(r"(?P<fewer>fewer than|at most) 2\*\*(?P<power>\d+) (elements|rows|samples)(?! for each GPU)")
+NAME = re.compile("[a-z][a-z0-9_]*")  # of a technique
 WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
@@ -281,6 +282,11 @@ def _folders() -> dict[str, tuple[str, str | None]]:
 
 def _require_contract(recipe: Recipe) -> None:
     """BrokenRecipe if it lacks what other files that read() reads, such as the scripts of the site, need not have."""
+    if not NAME.fullmatch(recipe.technique):
+        raise BrokenRecipe(
+            f"{recipe.path}: a technique's name has only the letters a to z, digits and '_', and begins with a"
+            " letter (see CONTRIBUTING.md)"
+        )
     if recipe.lane == "idiomatic" and not recipe.follows:
         raise BrokenRecipe(f"{recipe.path}: the docstring has no line 'Follows: …' (see CONTRIBUTING.md)")
     names = [*(["upload"] if recipe.workload != WITHOUT_ARRAYS else []), recipe.workload, "wait", "download"]

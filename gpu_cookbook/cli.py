@@ -271,7 +271,7 @@ def show(
     from gpu_cookbook.show import script
 
     if technique is None:
-        names = ", ".join(recipe.technique for recipe in choose([workload], ()))
+        names = ", ".join(recipe.technique for recipe in choose([workload], ()) if recipe.technique)
         fail(f"Name a technique: gpu-cookbook show {workload} TECHNIQUE. There are: {names}.")
     (recipe,) = choose([workload], [technique])
     if recipe.fault:

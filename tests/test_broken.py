@@ -32,6 +32,10 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "folder": (None, "/with_folder.py: is not a file"),
     "dangling": ("/nowhere", "/with_dangling.py: is not a file"),
     "unreadable": ("/proc/self/mem", "/with_unreadable.py: cannot be read: Input/output error"),  # not even by root
+    **{
+        name: (NUMPY, f"/with_{name}.py: a technique's name has only the letters a to z, digits and '_', and begins")
+        for name in ("", "2d", "UPPER", "a b", "a-b", "ü")
+    },
 }
 WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "half": ("def (\n" + INCREMENT, "/half/__init__.py: line 1: invalid syntax"),
@@ -199,6 +203,7 @@ def test_show_says_what_is_wrong_and_prints_the_others(broken):
         out, err = cookbook(broken, "show", "multiply", technique, code=2)
         assert out == "" and end in err and err.count("\n") == 1
     assert cookbook(broken, "show", "multiply", "numpy")[0] == NUMPY
+    assert "There are: numpy, 2d, " in cookbook(broken, "show", "multiply", code=2)[1]
     assert "half/__init__.py: line 1: invalid syntax" in cookbook(broken, "show", "half", "numpy", code=2)[1]
 
 
@@ -206,8 +211,8 @@ def test_the_asv_suite_goes_on_without_them(broken):
     assert json.loads(run(broken, "-c", SUITE)[0]) == {
         # What can be read: gpu-cookbook says what is wrong with it, and asv gets that as a reason.
         "multiply": [
-            *("numpy", "aimless", "conda", "empty", "lineless", "missing", "nowhere", "renamed", "silent", "unknown"),
-            "waitless",
+            *("numpy", "", "2d", "UPPER", "a b", "a-b", "aimless", "conda", "empty", "lineless", "missing", "nowhere"),
+            *("renamed", "silent", "unknown", "waitless", "ü"),
         ],
         "increment": ["numpy"],
         "lacking": ["numpy"],
