@@ -497,7 +497,7 @@ def choose_recipe(
         elsewhere = of_scale(machine_name, [workload]) if machine_name is not None else []
         fail("\n".join([*complaints, str(error), *elsewhere]))
     out = console()
-    out.print(shown.advice(found, known, machine_name is None, out.width))
+    out.print(shown.advice(found, known, machine_name is None, out.width), crop=False)
     complain(complaints)
     if outcome.interrupted:
         raise typer.Exit(130)

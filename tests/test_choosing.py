@@ -16,7 +16,7 @@ from rich.console import Console
 from scaling import keep, row
 
 from benchmarks import choosing as evaluation
-from gpu_cookbook import catalogue, choosing, machine, repeats
+from gpu_cookbook import catalogue, choosing, cli, machine, repeats
 from gpu_cookbook.choosing import Data, Knowledge, NoAdvice, Question
 from gpu_cookbook.machine import Gpu
 from gpu_cookbook.render import advice as shown
@@ -1124,6 +1124,14 @@ def test_a_machine_with_results_of_scaling_only(clone):
         there = "takes results of compare, and of gpus-x4 there is only what gpu-cookbook scale measured. To see it: "
         assert err.startswith(f"{command[0]} {there}gpu-cookbook scale --machine gpus-x4.")
         assert f"gpu-cookbook {' '.join(['compare', *command[1:2]])} --save --machine gpus-x4" in err
+
+
+def test_a_command_to_copy_is_one_line_on_every_terminal(clone, monkeypatch):
+    monkeypatch.setattr(cli, "console", lambda: Console(highlight=False, width=30))
+    recipe = catalogue.find("multiply", "pycuda_elementwise")
+    Writer(Store(), "m").add(recipe, on_gpu(recipe.technique, transfer=1.0))
+    out, _ = invoked("choose", "multiply", "-s", str(LARGE), "--machine", "m")
+    assert f"\n    gpu-cookbook show multiply pycuda_elementwise\n    {recipe.install}\n" in out
 
 
 def test_a_machine_with_results_of_other_work_and_rows_of_scaling(clone):

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from gpu_cookbook import catalogue, machine
@@ -23,7 +22,7 @@ EXTRAPOLATED = "an extrapolation: it tells which are fast, not how fast they are
 
 def advice(found: Advice, known: Knowledge, here: bool, width: int) -> RenderableType:
     """``known``: from which the advice comes. ``here``: it is for this machine, not for a stored one. ``width``: in
-    characters."""
+    characters. A command to copy is one line even where that is wider: print it with ``crop=False``."""
     parts: list[RenderableType] = [text.terminal([_table(found)], width)]
     parts += [Text(_headline(found, known), "bold")]
     if reasons := " ".join(_reasons(found)):
@@ -243,7 +242,7 @@ def _copied(estimate: Estimate, here: bool) -> Iterator[RenderableType]:
     install = machine.install_command(recipe) if here else recipe.install
     yield Text(f"To copy {recipe.technique} ({recipe.lane}):")
     for command in (f"gpu-cookbook show {recipe.workload} {recipe.technique}", install):
-        yield Padding(Text(plain(command), "cyan", overflow="fold"), (0, 0, 0, 4), expand=False)
+        yield Text.assemble("    ", (plain(command), "cyan"), no_wrap=True, overflow="ignore")
     if recipe.shapes:
         yield Text(f"It takes only: {recipe.shapes}.")
     obstacle = machine.obstacle(recipe) if here else None
