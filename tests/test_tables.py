@@ -178,6 +178,19 @@ def test_the_lane_stands_beside_every_value_on_every_terminal(width):
     assert all(len(line) <= width for line in drawn([table], width).splitlines())
 
 
+@pytest.mark.parametrize("width", [*range(40, 50), 60, 80])
+def test_a_technique_is_whole_beside_every_value_in_a_narrow_terminal(width):
+    names = ["numpy", "dask_cuda_random_state", "pyopencl_transfer_tuned"]
+    results = [result(name, 1e-2 * i, size=SMALL) for i, name in enumerate(names, 1)]
+    results += [result(name, 1e-3, size=1_000, workload="matmul") for name in names]
+    results += [result(name, 1e-3, size=SMALL, workload="random_subset_mean") for name in names]
+    found = [*tables.measured(results), tables.checked(results)]
+    lines = [line.split() for line in drawn(found, width).partition("All times")[0].splitlines()]
+    assert max(map(len, drawn(found, width).splitlines())) <= width
+    beside = [line[0] for line in lines if {"ms", "µs", "correct"} & {*line}]
+    assert len(beside) >= 12 and {*beside} == {*names}
+
+
 @pytest.mark.parametrize(
     ("a", "b", "tied"),
     [

@@ -1,7 +1,9 @@
 """Tables as text: for a terminal, as Markdown, and their records as CSV and JSON."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich import box
@@ -17,6 +19,9 @@ from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.words import markdown
 
 WRAP = 20  # characters: the least width of a column of words before it is moved below
+LEAST = 10  # the same in a terminal that has no room for that even below
+GAP = 3  # characters between two columns
+BREAK = re.compile("(?<=[×_])(?=.)")  # where a head that is too long takes another line
 STYLES = {
     "group": Style(bold=True),
     **dict.fromkeys(("best", "tie", "faster", "recipes", "right"), Style.parse("green")),
@@ -43,11 +48,15 @@ def terminal(tables: Iterable[Table], width: int) -> RenderableType:
         parts.append(Text(table.title, style="bold"))
         for columns in blocks(table, width) if table.rows else ():
             drawn = rich_table.Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=int("r" not in table.align))
-            fits = sum(_room(table, i) for i in columns) <= width  # if not, names fold before a value is cut
+            fits = sum(_room(table, i) for i in columns) <= width
+            # If not, heads and words fold before names do, and names before a value is cut.
+            heads = table.head if fits else [BREAK.sub("\n", head) for head in table.head]
+            whole = not fits and sum(_least(replace(table, head=heads), i) for i in columns) <= width
             for i in columns:
                 drawn.add_column(
-                    table.head[i],
+                    heads[i],
                     justify="right" if table.align[i] == "r" else "left",
+                    width=_room(table, 0) - GAP if whole and not i else None,
                     overflow="fold",
                     no_wrap=i > 0 and (table.align[i] == "r" or (fits and table.whole(i))),
                 )
@@ -90,11 +99,13 @@ def blocks(table: Table, width: int) -> Iterator[list[int]]:
 
 
 def _names(table: Table, width: int) -> int:
-    """How many columns on the left name the row: the technique, its lane, the device if there is room for it, and
-    whatever else tells the rows below one heading apart."""
+    """How many columns on the left name the row: the technique, its lane and the device if there is room for them, and
+    whatever else tells the rows below one heading apart. Where there is none for the lane, the technique's whole name
+    tells it."""
     rooms = [_room(table, column) for column in range(len(table.head))]
     names = 1 + len(list(itertools.takewhile(lambda head: head in ("lane", "on"), table.head[1:])))
-    if table.head[names - 1] == "on" and sum(rooms[:names]) + max(rooms[names:], default=0) > width:
+    most = max(rooms[names:], default=0)
+    while names > 1 and sum(rooms[:names]) + most > width:
         names -= 1
     keys, heading = [], 0
     for row in table.rows:
@@ -111,8 +122,14 @@ def _room(table: Table, column: int) -> int:
     for row in table.rows:
         text = _drawn(row[column]).plain
         lines += text.split() if row[column].mark == "group" else [text]  # a heading of rows may wrap
-    room = 3 + max(map(cell_len, lines))
-    return room if not column or table.whole(column) else min(room, 3 + WRAP)
+    room = GAP + max(map(cell_len, lines))
+    return room if not column or table.whole(column) else min(room, GAP + WRAP)
+
+
+def _least(table: Table, column: int) -> int:
+    """The room without which a name or a value breaks, or a column of words cannot be read."""
+    room = _room(table, column)
+    return room if not column or table.align[column] == "r" else min(room, GAP + LEAST)
 
 
 def as_markdown(tables: Iterable[Table]) -> str:
