@@ -577,9 +577,10 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
     if not any(question.seconds(each) for each in outcome.results):
         if outcome.interrupted:
             raise typer.Exit(130)
+        failed = ", or the recipe failed" * any(not each.ok for each in outcome.results)
+        ask = ", or omit --measure to ask the stored results" * bool(stored)
         raise choosing.NoAdvice(
-            "Every time was disturbed, or the recipe failed, as said above. Stop other programs and repeat this, or"
-            " omit --measure to ask the stored results."
+            f"Every time was disturbed{failed}, as said above. Stop other programs and repeat this{ask}."
         )
     return outcome
 

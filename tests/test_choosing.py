@@ -1216,6 +1216,15 @@ def test_what_could_not_be_measured_is_said_with_the_reason(undisturbed, monkeyp
     monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
     out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
     assert "numpy is doubtful, and not counted: other programs kept 3.0 of 16 cores busy" in err and out == ""
+    assert err.endswith("Every time was disturbed, as said above. Stop other programs and repeat this.\n")
+
+
+def test_where_every_time_was_disturbed_stored_results_may_tell(undisturbed, monkeypatch, clone):
+    recipe, doubtful = catalogue.find("multiply", "numpy"), on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
+    Writer(Store(), "m").add(recipe, on_cpu("numpy", transfer=1.0))
+    monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
+    _, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
+    assert err.endswith("Stop other programs and repeat this, or omit --measure to ask the stored results.\n")
 
 
 def test_what_takes_too_long_is_left_to_compare(monkeypatch, tmp_path):
