@@ -20,7 +20,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from gpu_cookbook import catalogue, choosing, machine, repeats
 from gpu_cookbook.render import format
@@ -84,6 +84,19 @@ class Commands(TyperGroup):
                 alike = [each for each in told["possibilities"] if difflib.get_close_matches(name, [each.lstrip("-")])]
                 told["possibilities"] = alike
             raise
+
+
+class OfOne(TyperCommand):
+    """A command of one size or machine, where others take several: a second one is refused, while Click would take it
+    and forget the first."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for option in given:
+            name = max(option.opts, key=len)
+            if name in ("--machine", "--size") and not option.multiple and given.count(option) > 1:
+                fail(f"{self.name} takes only one {name}.")
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
@@ -309,7 +322,7 @@ def check(
     leave(outcome, strict)
 
 
-@app.command()
+@app.command(cls=OfOne)
 def compare(
     workloads: Workloads = None,
     techniques: Techniques = None,
@@ -436,7 +449,7 @@ def compare(
     leave(outcome)
 
 
-@app.command("choose")
+@app.command("choose", cls=OfOne)
 def choose_recipe(
     workload: OneWorkload,
     size: Annotated[
@@ -795,7 +808,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(cls=OfOne)
 def scale(
     context: typer.Context,
     techniques: Annotated[

@@ -244,6 +244,10 @@ def test_show_prints_the_script():
         (["tables", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["tables", "--lane", "fast"], "'fast' is not one of 'idiomatic', 'tuned'"),
         (["frobnicate"], "No such command 'frobnicate'"),
+        (["choose", "multiply", "-s", "5", "--size=6", "--machine", "nvidia-h100"], "choose takes only one --size."),
+        (["choose", "multiply", "-s", "5", "--machine", "a", "--machine", "b"], "choose takes only one --machine."),
+        (["scale", "-s", "5", "-s5"], "scale takes only one --size."),
+        (["compare", "-s", "5", "-s", "6", "--machine=a", "--machine=a"], "compare takes only one --machine."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
