@@ -224,7 +224,9 @@ def _suite(folder):
     facts, workload = _module(folder / "__init__.py"), folder.name
     sizes = list(facts.SIZES)
     found = {path.stem.removeprefix("with_"): _functions(path) for path in folder.glob("with_*.py")}
-    recipes = {name: functions for name, functions in found.items() if functions is not None}
+    # A stored file with another name could not be read again.
+    usable = re.compile("[a-z][a-z0-9_]*")
+    recipes = {name: functions for name, functions in found.items() if functions is not None and usable.fullmatch(name)}
     if not recipes:
         return None
     techniques = sorted(recipes, key=lambda name: (name != "numpy", name))

@@ -573,7 +573,8 @@ class Writer:
         root = self.store.root
         for folder, package in zip(CODE, (gpu_cookbook.recipes, gpu_cookbook.kernels, gpu_cookbook), strict=True):
             installed = Path(next(iter(package.__path__)))
-            for file in git(root, "ls-files", "--", folder, ":!*.md").splitlines():  # a wheel has no .md
+            names = git(root, "ls-files", "-z", "--", folder, ":!*.md")  # a wheel has no .md
+            for file in filter(None, names.split("\0")):
                 if _content(installed / Path(file).relative_to(folder)) != _content(root / file):
                     raise StoreError(
                         f"The running gpu-cookbook is not the one in {root}. To install that one:"
