@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from gpu_cookbook import catalogue, choosing, repeats
+from gpu_cookbook import catalogue, choosing
 from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
@@ -72,7 +72,7 @@ class Case:
 def cases(results: Sequence[Result]) -> Iterator[Case]:
     for mine in grouped(results, lambda each: each.stored.machine):
         newest, _ = store.select(mine)
-        whole = Knowledge(repeats.together(newest, mine))
+        whole = Knowledge(newest)
         for workload in catalogue.workloads():
             there = [each for each in whole.results if each.workload == workload]
             sizes = sorted({each.size for each in there if each.ok and isinstance(each.size, int)})

@@ -5,7 +5,7 @@ import html
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from gpu_cookbook import catalogue, choosing, repeats
+from gpu_cookbook import catalogue, choosing
 from gpu_cookbook.choosing import Advice, Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import format
 from gpu_cookbook.render.advice import time_of
@@ -25,14 +25,14 @@ SIZES: dict[str, Callable[[Sequence[Size]], Size]] = {
 HEAD = ("workload", "take", "time", "size", "× as fast as NumPy", "tuned, if faster", "its time")
 
 
-def choices(machines: Sequence[Sequence[Result]], past: Sequence[Result], as_html: Callable[[Table], str]) -> str:
+def choices(machines: Sequence[Sequence[Result]], as_html: Callable[[Table], str]) -> str:
     """The form, and a section for each of its states, of which site.js shows one. ``machines``: the newest results of
-    each. ``past``: all results."""
+    each."""
     names = {_machine(mine): mine for mine in machines}
     parts = ['<form class="choices" aria-label="What you have">\n', _select("have", "I have", names)]
     parts += [_select("data", "my data is", DATA.values()), _select("size", "and it is", SIZES, LARGE), "</form>\n"]
     for number, (name, mine) in enumerate(names.items()):
-        known = Knowledge(repeats.together(mine, [r for r in past if r.stored.machine == mine[0].stored.machine]))
+        known = Knowledge(mine)
         ways = DATA if any(each.on_gpu for each in mine) else {Data.HOST: " or ".join(DATA.values())}
         for (data, place), (size, of) in itertools.product(ways.items(), SIZES.items()):
             rows, title = [*_rows(known, data, of)], f"{name}, data {DATA[data]}, {size}"

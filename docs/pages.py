@@ -21,7 +21,7 @@ import stored
 from figures import anchor, recipe_place
 from rich.console import Console
 
-from gpu_cookbook import catalogue, choosing, repeats, short, show
+from gpu_cookbook import catalogue, choosing, short, show
 from gpu_cookbook.render import (
     advice,
     all_reduce,
@@ -92,7 +92,7 @@ def write():
     put("generated/machines.md", machines_list())
     put("generated/beside.html", besides())
     put("generated/took.html", full_measurement())
-    one_kind = beside.of_one_kind([repeats.together(stored.of(name), stored.past(name)) for name in stored.results()])
+    one_kind = beside.of_one_kind([*stored.results().values()])
     put("generated/one-kind.html", tables_html(one_kind, ""))
     put("generated/history.md", history_list())
     reached, complaints = limits.kept_tables(stored.every_result())
@@ -118,7 +118,7 @@ def write():
     put("generated/first.html", first_chart())
     machines = stored.compared()
     first = [machines[name] for name in sorted(machines, key=lambda name: name != stored.GPU_MACHINE)]
-    shown = choices.choices(first, stored.every_result(), lambda table: table_html(table, ""))
+    shown = choices.choices(first, lambda table: table_html(table, ""))
     put("generated/choices.html", shown)
     write_transfers()
     write_launches()
@@ -153,7 +153,7 @@ def first_chart() -> str:
 
 def advice_printed() -> str:
     """What gpu-cookbook choose prints for ASKED and GPU_MACHINE."""
-    known = choosing.Knowledge(repeats.together(stored.of(stored.GPU_MACHINE), stored.past(stored.GPU_MACHINE)))
+    known = choosing.Knowledge(stored.of(stored.GPU_MACHINE))
     out = Console(width=80, color_system=None)
     with out.capture() as captured:
         out.print(advice.advice(choosing.advise(ASKED, known), known, here=False, width=out.width))

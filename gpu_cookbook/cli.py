@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from gpu_cookbook import catalogue, choosing, machine, repeats
+from gpu_cookbook import catalogue, choosing, machine
 from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
@@ -533,8 +533,7 @@ def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -
     except store.StoreError as error:
         told = f"{error} To do without stored results: --measure" if machine_name is None else str(error)
         fail("\n".join([*complaints, told]))
-    mine = [each for each in results if each.stored.machine == name]
-    return choosing.Knowledge(repeats.together(newest, mine), choosing.Room(name, *stored.memory_of(name)))
+    return choosing.Knowledge(newest, choosing.Room(name, *stored.memory_of(name)))
 
 
 def refuse_other_files(stored: Any, command: str, name: str, workload: str, names: Sequence[str]) -> None:

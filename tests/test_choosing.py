@@ -628,7 +628,7 @@ def test_the_first_page_names_them_too(monkeypatch):
     origin = Origin("box", "c0ffee", "env", "2026-11-23")
     about = {"workload": "random_subset_mean", "origin": origin, "size": 20_000}
     results = [on_gpu("numba", seconds=1, **about), on_gpu("torch_tuned", seconds=0.5, **about)]
-    choices.choices([results], results, lambda table: shown.append(table) or "")
+    choices.choices([results], lambda table: shown.append(table) or "")
     notes = [[note.text for note in table.notes[1:]] for table in shown]  # small, medium and large, twice
     assert notes == 2 * [[], tables.fewer_samples([("random_subset_mean", "torch_tuned")]), []]
 
@@ -639,7 +639,7 @@ def test_the_first_page_compares_with_the_main_environments_numpy(monkeypatch):
     about = {"origin": Origin("box", "c0ffee", "env", "2026-11-23"), "size": 1_000_000}
     apart = replace(on_cpu("numpy", seconds=9, **about), environment="cutile")
     results = [apart, on_cpu("numpy", seconds=2, **about), on_gpu("cupy", seconds=0.1, **about)]
-    choices.choices([results], results, lambda table: shown.append(table) or "")
+    choices.choices([results], lambda table: shown.append(table) or "")
     (row,) = [row for table in shown for row in table.rows if row[0].text == "multiply" and row[1].text == "cupy"]
     assert row[4].text == "20.0"
 

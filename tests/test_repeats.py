@@ -115,7 +115,7 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
         newest, _ = store.select(results)
-        for (metric, gpu), apart in repeats.newcomers(repeats.together(newest, results)).items():
+        for (metric, gpu), apart in repeats.newcomers(newest).items():
             several += 1
             assert max(apart.factors) < (FAR[metric] if gpu else FAR_ON_HOST), (results[0].stored.machine, metric)
     assert several > 1

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_cookbook.kernels
-from gpu_cookbook import catalogue, machine
+from gpu_cookbook import catalogue, machine, repeats
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import (
     FirstResult,
@@ -281,7 +281,7 @@ def select(
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
     """(the newest results of each machine, environment and recipe, []); or ([], [(before, after), …]) if two
     machines, commits or environments are named: one pair per machine, because two machines are only compared if both
-    are named.
+    are named. Each has the runs of those that it repeats, see repeats.together().
 
     A StoreError names the known ones if nothing matches.
     """
@@ -290,7 +290,8 @@ def select(
     # Of each commit, before some of its results give way to newer ones: NumPy's may.
     measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
     results = [each for mine in measured for each in completed(mine)]
-    sides = [_newest(_fitting(results, wanted)) for wanted in _sides(named)]
+    fitting = [_fitting(results, wanted) for wanted in _sides(named)]
+    sides = [repeats.together(_newest(those), those) for those in fitting]
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if not double:
         return sides[0], []
