@@ -32,7 +32,7 @@ WORKLOAD = (  # what every workload defines
 )
 # What a Shapes line says of a size. What each GPU takes, does not: there may be more of them.
 MOST = re.compile(r"(?P<fewer>fewer than|at most) 2\*\*(?P<power>\d+) (elements|rows|samples)(?! for each GPU)")
-NAME = re.compile("[a-z][a-z0-9_]*")  # of a technique
+NAME = re.compile("[a-z][a-z0-9_]{0,99}")  # of a technique; the schemas of stored files take 100 characters
 WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
@@ -284,8 +284,8 @@ def _require_contract(recipe: Recipe) -> None:
     """BrokenRecipe if it lacks what other files that read() reads, such as the scripts of the site, need not have."""
     if not NAME.fullmatch(recipe.technique):
         raise BrokenRecipe(
-            f"{recipe.path}: a technique's name has only the letters a to z, digits and '_', and begins with a"
-            " letter (see CONTRIBUTING.md)"
+            f"{recipe.path}: a technique's name has only the letters a to z, digits and '_', begins with a"
+            " letter, and has at most 100 characters (see CONTRIBUTING.md)"
         )
     if recipe.lane == "idiomatic" and not recipe.follows:
         raise BrokenRecipe(f"{recipe.path}: the docstring has no line 'Follows: …' (see CONTRIBUTING.md)")

@@ -1,15 +1,17 @@
 """What follows from measuring the same results again, in other processes, at other times and on other machines of one
 kind: how far the next machine of that kind may be from what is stored."""
 
+import itertools
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
 
 SHARE = 0.95  # of the next machine's metrics, that are meant to lie inside of the intervals
+FEWEST = 1.5  # degrees of freedom: with one, as two machines have, an interval would reach as far as 13 deviations
 METRICS = (*TIMED, Metric.FIRST)
 Kind = tuple[Metric, bool]  # a metric, on a GPU or not: what is pooled, since single results have too few runs
 
@@ -20,14 +22,19 @@ class Spread:
     runs of one."""
 
     deviation: float
-    units: int  # a unit of which few results are known counts for less
+    freedom: float  # degrees of freedom
+    units: int
     machines: bool
 
     def factor(self, units: int) -> float:
         """By what a value of the next unit may be more, or less, than the mean of so many: a prediction interval for
-        normally distributed logarithms. What a machine does to one metric it does to all of a kind, so that the degrees
-        of freedom are those of the units, not of the values."""
-        return math.exp(student((1 + SHARE) / 2, self.units - 1) * self.deviation * math.sqrt(1 + 1 / units))
+        normally distributed logarithms."""
+        return math.exp(student((1 + SHARE) / 2, self.freedom) * self.deviation * math.sqrt(1 + 1 / units))
+
+    @property
+    def tells(self) -> bool:
+        """Whether the units are enough for an interval."""
+        return self.freedom >= FEWEST
 
     @property
     def pair(self) -> float:
@@ -51,11 +58,24 @@ def spreads(results: Iterable[Result]) -> dict[Kind, Spread]:
             if every:
                 squares = sum(len(means) * statistics.pvariance(means.values()) for means in every)
                 freedom = sum(len(means) - 1 for means in every)
-                # Kish's effective size of a sample, for units of which so many results are known.
-                weights = Counter(unit for means in every for unit in means)
-                units = max(2, sum(weights.values()) ** 2 // sum(weight**2 for weight in weights.values()))
-                found[metric, mine[0].on_gpu] = Spread(math.sqrt(squares / freedom), units, machines)
+                units = {unit for means in every for unit in means}
+                kind = (metric, mine[0].on_gpu)
+                found[kind] = Spread(math.sqrt(squares / freedom), _freedom(every), len(units), machines)
     return found
+
+
+def _freedom(every: Iterable[Collection[str | None]]) -> float:
+    """The degrees of freedom of a spread that is pooled over results, of which each is known of these units.
+
+    What a machine does to one metric it does to all of a kind, so that the units count, not the values: so many less
+    one, if all of them measured every result. This is Satterthwaite's approximation: the variance of each result has
+    the quadratic form I - 1/n over its n units, and the sum M of these forms has tr(M)² / tr(M²) of them."""
+    shares: dict[tuple[str | None, str | None], float] = defaultdict(float)
+    for units in every:
+        for one, other in itertools.product(units, repeat=2):
+            shares[one, other] += (one == other) - 1 / len(units)
+    trace = sum(share for (one, other), share in shares.items() if one == other)
+    return trace**2 / sum(share**2 for share in shares.values())
 
 
 def together(newest: Iterable[Result], every: Iterable[Result]) -> list[Result]:
@@ -90,10 +110,10 @@ def logarithms(runs: Mapping[Run, float], machines: bool) -> dict[str | None, fl
 
 
 def interval(result: Result, metric: Metric, found: Mapping[Kind, Spread]) -> tuple[float, float] | None:
-    """Within which the next unit's value is expected; None if this result was not measured often enough to say."""
+    """Within which the next unit's value is expected; None if it was not measured often enough to say."""
     spread = found.get((metric, result.on_gpu))
     means = logarithms(result.runs.get(metric, {}), spread.machines) if spread else {}
-    if not spread or not means:
+    if not spread or not spread.tells or not means:
         return None
     middle, factor = math.exp(statistics.fmean(means.values())), spread.factor(len(means))
     return middle / factor, middle * factor

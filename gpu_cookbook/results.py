@@ -594,7 +594,7 @@ def tied(one: Result, other: Result, metric: Metric) -> bool:
 
 
 @cache
-def student(share: float, freedom: int) -> float:
+def student(share: float, freedom: float) -> float:
     """The quantile of Student's distribution."""
     from scipy.special import stdtrit  # imported here, since most commands do without
 

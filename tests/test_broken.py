@@ -33,7 +33,7 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "dangling": ("/nowhere", "/with_dangling.py: is not a file"),
     "unreadable": ("/proc/self/mem", "/with_unreadable.py: cannot be read: Input/output error"),  # not even by root
     **{
-        name: (NUMPY, f"/with_{name}.py: a technique's name has only the letters a to z, digits and '_', and begins")
+        name: (NUMPY, f"/with_{name}.py: a technique's name has only the letters a to z, digits and '_', begins")
         for name in ("", "2d", "UPPER", "a b", "a-b", "ü")
     },
 }

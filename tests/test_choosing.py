@@ -545,7 +545,7 @@ def test_estimates_tie_if_another_run_may_turn_them_round():
 
 
 def test_a_pair_of_runs_is_further_apart_than_a_run_is_from_the_mean():
-    spread = repeats.Spread(0.1, 3, machines=False)
+    spread = repeats.Spread(0.1, 2, 3, machines=False)
     assert spread.pair == pytest.approx(2.71828 ** (1.96 * 0.1 * 2**0.5), rel=1e-4)
 
 
@@ -782,12 +782,17 @@ def test_an_estimate_has_two_digits_and_says_what_it_is():
 
 
 def test_what_a_stored_machine_cannot_hold_is_no_advice():
-    results = [on_gpu("cupy", size, size * 1e-9) for size in (SMALL, LARGE)]
+    results = [on_gpu("cupy", size, size * 1e-9, transfer=size * 1e-8) for size in (SMALL, LARGE)]
     question = asked(2**40)
+    caution = "This takes 13.2 TB. Whether that fits into the memory of that machine's GPU is not known."
     for room in (None, choosing.Room("box", 2**40, None)):
         for size, here, told in ((2**40, False, True), (2**40, True, False), (LARGE, False, False)):
             text = printed(advised(*results, size=size), *results, here=here, room=room)
-            assert ("This takes 13.2 TB. Whether that fits into the memory of that GPU is not known." in text) == told
+            assert (caution in text) == ("Whether that fits" in text) == told
+    on_host = advised(*results, size=2**40, data=Data.HOST)
+    for room, unknown in ((None, "machine and of the machine's GPU"), (choosing.Room("box", None, 2**50), "machine")):
+        text = printed(on_host, *results, room=room)
+        assert f"Whether that fits into the memory of that {unknown} is not known." in text
     assert "not known" not in printed(advised(*results, size=2**40), *results, room=choosing.Room("box", 1, 2**50))
     with pytest.raises(NoAdvice, match=r"take 13\.2 TB, and the GPU of box has 1\.1 TB. Choose a smaller size"):
         choosing.useless_for_lack_of_memory(question, choosing.Room("box", None, 2**40))

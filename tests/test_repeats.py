@@ -1,5 +1,6 @@
 """What was measured again tells how far the next machine may be, and which technique is better."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from test_store import recipe, result, stored
 
 from gpu_cookbook import repeats
 from gpu_cookbook.catalogue import find
+from gpu_cookbook.render import beside
 from gpu_cookbook.results import Metric, Origin, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST
@@ -67,31 +69,34 @@ def test_the_interval_is_that_of_students_distribution():
 def test_machines_count_as_soon_as_there_are_two_and_runs_until_then():
     one = {run(k, "a" * 12): value for k, value in enumerate((1e-5, 1.01e-5, 1.02e-5))}
     spread = repeats.spreads([measured_in(one)])[RESIDENT, False]
-    assert (spread.units, spread.machines) == (3, False)
+    assert (spread.units, spread.freedom, spread.machines) == (3, pytest.approx(2), False)
     two = one | {run(9, "b" * 12): 1.2e-5}
     wider = repeats.spreads([measured_in(two)])[RESIDENT, False]
-    assert (wider.units, wider.machines) == (2, True) and wider.factor(2) > spread.factor(3)
+    assert (wider.units, wider.freedom, wider.machines) == (2, pytest.approx(1), True)
+    assert wider.factor(2) > spread.factor(3) and spread.tells and not wider.tells
+    assert repeats.interval(measured_in(two), RESIDENT, {(RESIDENT, False): wider}) is None
 
 
 def test_each_further_machine_is_held_to_the_intervals_before_it():
     a, b, c = (letter * 12 for letter in "abc")
-    earlier = {run(0, b): 1.0e-5, run(1, b): 1.02e-5, run(2, a): 1.04e-5}
+    earlier = {run(0, b): 1.0e-5, run(1, b): 1.02e-5, run(2, b): 1.01e-5, run(3, a): 1.04e-5}
     near, far = (measured_in(earlier | {run(9, c): value}, size=size) for size, value in ((1, 0.99e-5), (2, 9e-5)))
     alone = measured_in(earlier, size=3)
     other = measured_in({run(20, "d" * 12): 1e-5}, "torch")  # of a machine that shares no result with the others
     apart = repeats.newcomers([far, near, alone, other])[RESIDENT, False]
-    first = math.sqrt(1.0 * 1.02)
+    first = (1.0 * 1.02 * 1.01) ** (1 / 3)
     both = math.sqrt(1.04 * first)
     assert apart.factors == pytest.approx([1.04 / first] * 3 + [9 / both, both / 0.99])
-    assert apart.inside == [far, near, alone, near] and len(apart.widths) == 5
-    assert apart.outside == [(far, pytest.approx(9 / both), apart.widths[3])]
+    # Of two machines, nothing is known about the third.
+    assert apart.inside == [far, near, alone] and len(apart.widths) == 3
     assert repeats.newcomers([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
 
 
 def test_machines_are_held_to_the_intervals_of_their_environment():
     a, b = "a" * 12, "b" * 12
-    one = measured_in({run(0, a): 1.0e-5, run(1, a): 1.02e-5, run(2, b): 1.01e-5})
-    other = measured_in({run(3, b): 2.0e-5, run(4, b): 2.5e-5, run(5, a): 2.2e-5})  # in which it was b that came first
+    one = measured_in({run(k, a): 1e-5 + k * 1e-7 for k in range(3)} | {run(3, b): 1.01e-5})
+    # Here it was b that came first.
+    other = measured_in({run(4 + k, b): 2e-5 + k * 2e-6 for k in range(3)} | {run(7, a): 2.2e-5})
     origin = Origin("m", "1" * 40, "main", "2026-11-22")
     alone = repeats.newcomers([one])[RESIDENT, False]
     both = [replace(one, origin=origin), replace(other, origin=replace(origin, environment="cutile"))]
@@ -102,8 +107,8 @@ def test_machines_are_held_to_the_intervals_of_their_environment():
 def test_a_machine_counts_whatever_commit_it_measured():
     a, b = "a" * 12, "b" * 12
     origin = Origin("m", "1" * 40, "main", "2026-11-22")
-    before = replace(measured_in({run(0, a): 1.0e-5, run(1, a): 1.02e-5}), origin=origin)
-    after = replace(measured_in({run(2, b): 1.01e-5}), origin=replace(origin, commit="2" * 40))
+    before = replace(measured_in({run(k, a): 1e-5 + k * 1e-7 for k in range(3)}), origin=origin)
+    after = replace(measured_in({run(3, b): 1.01e-5}), origin=replace(origin, commit="2" * 40))
     assert repeats.newcomers([before]) == {}
     (apart,) = repeats.newcomers(repeats.together([after], [before, after])).values()
     assert len(apart.inside) == 1 and not apart.outside
@@ -121,20 +126,43 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     assert several > 1
 
 
-def test_a_result_that_was_measured_more_often_lends_the_others_nothing():
+def test_a_result_that_was_measured_more_often_lends_the_others_little():
     often = measured_in({run(k): 1e-5 * (1 + k / 100) for k in range(12)})
     twice = [measured_in({run(0): 1e-5, run(1): 1.1e-5}, size=size) for size in range(2, 42)]
-    assert repeats.spreads(twice)[RESIDENT, False].units == repeats.spreads([often, *twice])[RESIDENT, False].units == 2
+    assert repeats.spreads(twice)[RESIDENT, False].freedom == pytest.approx(1)
+    assert 1 < repeats.spreads([often, *twice])[RESIDENT, False].freedom < 2
 
 
-def test_machines_that_measured_different_results_all_count():
-    letters = "abcdef"
-    pairs = [(one, other) for one in letters for other in letters if one < other]
+@pytest.mark.parametrize(
+    ("groups", "freedom"),
+    [
+        (["abc"] * 40, 2),  # all machines measured all results
+        ([one + other for one, other in itertools.combinations("abcdef", 2)], 5),
+        (["ab", "cd", "ef"], 3),  # the machines of different results share none
+        (["ab"] * 40 + ["cd"], 1.05),
+    ],
+)
+def test_so_many_degrees_of_freedom_do_machines_have(groups, freedom):
     results = [
-        measured_in({run(0, one * 12): 1e-5, run(1, other * 12): 1.1e-5}, size=size)
-        for size, (one, other) in enumerate(pairs, 1)
+        measured_in({run(k, letter * 12): 1e-5 * (1 + k / 10) for k, letter in enumerate(group)}, size=size)
+        for size, group in enumerate(groups, 1)
     ]
-    assert repeats.spreads(results)[RESIDENT, False].units == len(letters)
+    spread = repeats.spreads(results)[RESIDENT, False]
+    assert spread.freedom == pytest.approx(freedom, rel=1e-3)
+    assert spread.units == len(set("".join(groups)))
+
+
+def test_what_lies_outside_of_the_interval_is_listed():
+    a, b = "a" * 12, "b" * 12
+    origin = Origin("box", "1" * 40, "main", "2026-11-22")
+    earlier = {run(k, a): 1e-5 + k * 1e-7 for k in range(3)}
+    results = [measured_in(earlier | {run(3, b): value}, size=size) for size, value in ((1, 1e-5), (2, 5e-5))]
+    table, outside = beside.of_one_kind([[replace(each, origin=origin) for each in results], []])
+    assert [entry.text for entry in table.rows[0]][:3] == ["box", "resident, CPU", "2"]
+    assert table.rows[0][-1].text == "1 of 2" and "Of 2 values, 1 lie within it: 50 %." in table.notes[0].text
+    (row,) = outside.rows
+    assert [entry.text for entry in row][:5] == ["box", "resident, CPU", "multiply", "numpy, 2", "×4.95"]
+    assert beside.of_one_kind([[measured_in(earlier)]]) == []
 
 
 def test_the_better_over_the_runs_is_the_best_even_if_it_lost_the_last():

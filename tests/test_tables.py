@@ -87,9 +87,9 @@ def test_of_one_lane_only_its_results_are_ranked_and_numpy_stays():
 
 
 def test_the_tables_of_one_workload_say_of_other_machines_what_all_results_say():
-    """Measured on two machines of one kind, whose other workload differs more."""
-    both = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 1.1}
-    far = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 3.0}
+    """Measured on three machines of one kind, whose other workload differs more."""
+    both = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 1.1, Run("2026-11-03", "c"): 1.1}
+    far = {Run("2026-11-01", "a"): 1.0, Run("2026-11-02", "b"): 3.0, Run("2026-11-03", "c"): 2.0}
     mine = result("a", runs={Metric.RESIDENT: both})
     other = result("a", workload="matmul", size=4_096, runs={Metric.RESIDENT: far})
     overview, *every = tables.measured([mine, other])
@@ -557,8 +557,10 @@ def test_environments_of_one_side_only_are_named():
         "Measured before only: environment absent.",
         "Measured after only: environment new.",
     ]
-    (alone, *_) = change(before, [])  # of a technique, for example, that one side lacks
-    assert alone.title.endswith("→ nothing") and "After: nothing was measured." in notes([alone])
+    alone = change(before, [])  # of a technique, for example, that one side lacks
+    assert [table.records[0]["before_environment"] for table in alone] == ["main", "absent", "both"]
+    assert all(table.title.endswith("→ nothing") for table in alone)
+    assert "After: nothing was measured." in notes(alone)
 
 
 def test_what_else_differs_is_named():

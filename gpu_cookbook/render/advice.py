@@ -196,12 +196,14 @@ def _cautions(found: Advice, known: Knowledge, here: bool) -> Iterator[str]:
     measured = [found.numpy, *found.elsewhere.values()]
     if all(pick.first.on_gpu for pick in found.shown) and not any(measured) and not found.question.on_device:
         yield "No recipe on the CPU was measured beside it: this does not tell whether a GPU pays."
-    on_gpu = found.question.on_device or any(each.on_gpu for each in every)
-    room = known.room and (known.room.gpu if on_gpu else known.room.host)
-    if not here and room is None and size > max(known.sizes(found.question)):
+    rooms = {} if found.question.on_device else {"machine": known.room and known.room.host}
+    if found.question.on_device or any(each.on_gpu for each in every):
+        rooms["machine's GPU"] = known.room and known.room.gpu
+    unknown = [name for name, room in rooms.items() if room is None]
+    if not here and unknown and size > max(known.sizes(found.question)):
         yield (
             f"This takes {memory(workload.footprint(size))}. Whether that fits into the memory of that"
-            f" {'GPU' if on_gpu else 'machine'} is not known."
+            f" {' and of the '.join(unknown)} is not known."
         )
     times = "".join(map(time_of, every))
     for sign in (format.NOISE, format.STALE):

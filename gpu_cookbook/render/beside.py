@@ -7,6 +7,7 @@ from gpu_cookbook import catalogue, repeats
 from gpu_cookbook.render import format
 from gpu_cookbook.render.tables import Entry, Row, Table, provenance
 from gpu_cookbook.results import Metric, Result, grouped
+from gpu_cookbook.units import digits
 
 METRICS = (Metric.DEVICE, Metric.RESIDENT, Metric.TRANSFER)
 # What a device can do, as the time that it takes: more GB/s are less time.
@@ -66,7 +67,7 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> list[Table]:
             inside += len(apart.inside)
             for each, factor, reach in apart.outside:
                 recipe = Entry(f"{each.technique}, {each.label}", recipe=(each.workload, each.technique))
-                texts = (_times(factor), f"×{1 / reach:.2f} to {_times(reach)}")
+                texts = (_times(factor), f"×{digits(1 / reach)} to ×{digits(reach)}")
                 strays.append((Entry(machine), Entry(of), Entry(each.workload), recipe, *map(Entry, texts)))
     if not rows:
         return []

@@ -41,15 +41,15 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
     cannot tell: the intervals are too wide for either; or one side has no time or no interval, and the row says which.
 
     If a side has results of several environments, each that both sides have has tables of its own, the main one first;
-    of the others, there is a line."""
+    of the others, there is a line. If they share none, each has tables of its own."""
     environments = [{each.environment for each in side} for side in (before, after)]
-    both = set.intersection(*environments)
-    if max(map(len, environments)) > 1 and both:
-        every = sorted(both, key=lambda name: (name != machine.MAIN, name))
+    listed = set.intersection(*environments) or set.union(*environments)
+    if max(map(len, environments)) > 1:
+        every = sorted(listed, key=lambda name: (name != machine.MAIN, name))
         sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
         found = [table for one, other in sides for table in change(one, other)]
         for when, mine in zip(("before", "after"), environments, strict=True):
-            if alone := sorted(mine - both):
+            if alone := sorted(mine - listed):
                 below(found, [Entry(f"Measured {when} only: environment {joined(alone)}.", "note")])
         return found
     # Not the environment: the two sides may be two of them.

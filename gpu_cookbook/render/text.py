@@ -21,7 +21,7 @@ from gpu_cookbook.words import markdown
 WRAP = 20  # characters: the least width of a column of words before it is moved below
 LEAST = 10  # the same in a terminal that has no room for that even below
 GAP = 3  # characters between two columns
-BREAK = re.compile("(?<=[×_])(?=.)")  # where a head that is too long takes another line
+BREAK = re.compile("(?<=[×_])(?=[^ ])")  # where a head that is too long takes another line
 STYLES = {
     "group": Style(bold=True),
     **dict.fromkeys(("best", "tie", "faster", "recipes", "right"), Style.parse("green")),

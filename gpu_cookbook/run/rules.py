@@ -146,7 +146,7 @@ def _check_encoding(path: Path) -> None:
     """Broken if the file declares an encoding in which it means something else than what is read in UTF-8."""
     with path.open("rb") as file:
         encoding, _ = tokenize.detect_encoding(file.readline)
-    if encoding not in ("utf-8", "utf-8-sig"):
+    if encoding != "utf-8":
         raise Broken(None, f"declares the encoding {encoding}", "a recipe is written in UTF-8")
 
 

@@ -100,13 +100,14 @@ class Store:
 
     def memory_of(self, machine_name: str) -> tuple[int | None, int | None]:
         """The bytes of a stored machine's memory, and of its smallest GPU's; None where machine.json does not say. Of
-        a GPU, it says so only in the name: 'NVIDIA H100 80GB HBM3'."""
+        a GPU, it says so only in the name: 'NVIDIA H100 80GB HBM3'. In 'NVIDIA GH200 480GB' that is the CPU's, and of a
+        MIG device the whole GPU's."""
         try:
             facts = door.read_file(self.folder / machine_name / "machine.json")
         except (door.Unfit, OSError):
             return None, None
         ram = facts.get("ram", "")
-        named = [re.search(r"(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
+        named = [re.search(r"^(?!.*(?:GH200|MIG)).*?\b(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
         gpus = [int(each[1]) * 2**30 for each in named if each]
         known = gpus and len(gpus) == len(named)
         return int(ram) if re.fullmatch("[0-9]{1,20}", ram) else None, min(gpus) if known else None
@@ -565,8 +566,9 @@ class Writer:
                     tempfile.TemporaryFile(dir=folder).close()
                 for file in [*folders[0].glob("*.jsonl"), *folders[1].glob("*.jsonl")]:
                     file.open("ab").close()
-                if new:
-                    folders[1].rmdir()  # the first result makes it again, if there is one
+                if new:  # The first result makes it again. asv run knows no lock, and may have stored something.
+                    with contextlib.suppress(OSError):
+                        folders[1].rmdir()
         except OSError as error:
             raise StoreError(f"Results cannot be stored in {folders[1]}: {_first_line(error)}") from None
 
