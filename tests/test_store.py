@@ -833,6 +833,27 @@ def test_options_that_do_not_fit_say_so(clone, arguments, words):
     assert words in err
 
 
+@pytest.mark.parametrize(
+    ("facts", "memory"),
+    [
+        ({"ram": "2048", "gpu": "NVIDIA H100 80GB HBM3"}, (2048, 80 * 2**30)),
+        ({"ram": "2048", "gpu": "Tesla V100-SXM2-32GB, NVIDIA A100-SXM4-40GB"}, (2048, 32 * 2**30)),
+        ({"ram": "2048", "gpu": "NVIDIA H100 80GB HBM3, NVIDIA H200"}, (2048, None)),
+        ({"ram": "2048", "gpu": "NVIDIA GH200 480GB"}, (2048, None)),  # its CPU's
+        ({"ram": "2048", "gpu": "NVIDIA H100 80GB HBM3 MIG 1g.10gb"}, (2048, None)),  # the whole GPU's
+        ({"ram": "", "gpu": ""}, (None, None)),
+        ({}, (None, None)),
+    ],
+)
+def test_the_memory_of_a_stored_machine_is_what_its_file_says(clone, facts, memory):
+    path = clone / "benchmarks/results/box/machine.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"machine": "box", "version": 1} | facts))
+    assert store.Store().memory_of("box") == memory
+    path.write_text("no JSON")
+    assert store.Store().memory_of("box") == (None, None)
+
+
 def test_without_a_commit_it_says_so(clone):
     shutil.rmtree(clone / ".git")
     _, err = invoked("tables", code=2)
