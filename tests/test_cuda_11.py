@@ -130,7 +130,9 @@ def test_a_recipe_that_cuda_11_cannot_run_says_so(monkeypatch, tmp_path):
     made = machine.Gpu(0, "Made up", 2**34, (8, 0))
     monkeypatch.setattr(machine, "nvidia", lambda: machine.Nvidia("470.1", (11, 4), (made,)))
     monkeypatch.setattr(machine, "installed", lambda package: False)
-    recipe = SimpleNamespace(packages=("dask_cuda",), install='pip install "dask-cuda[cu13]" rmm-cu13')
+    names = {"packages": ("dask_cuda",), "imports": ("dask_cuda",)}
+    recipe = SimpleNamespace(**names, install='pip install "dask-cuda[cu13]" rmm-cu13')
     assert machine.missing(recipe) == "dask_cuda not installed, and no longer published for CUDA 11"
-    recipe = SimpleNamespace(packages=("cupy",), install='pip install "cupy-cuda13x[ctk]"')
+    names = {"packages": ("cupy",), "imports": ("cupy",)}
+    recipe = SimpleNamespace(**names, install='pip install "cupy-cuda13x[ctk]"')
     assert machine.missing(recipe) == 'cupy not installed: pip install "cupy-cuda11x"'

@@ -67,7 +67,7 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> list[Table]:
             inside += len(apart.inside)
             for each, factor, reach in apart.outside:
                 recipe = Entry(f"{each.technique}, {each.label}", recipe=(each.workload, each.technique))
-                texts = (_times(factor), f"×{digits(1 / reach)} to ×{digits(reach)}")
+                texts = (f"×{digits(factor)}", f"×{digits(1 / reach)} to ×{digits(reach)}")
                 strays.append((Entry(machine), Entry(of), Entry(each.workload), recipe, *map(Entry, texts)))
     if not rows:
         return []

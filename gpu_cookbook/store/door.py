@@ -32,6 +32,10 @@ class Unfit(ValueError):
 def fit(text: bytes, kind: str) -> Any:
     """The value that this JSON text stands for, if it fits the schema of that name; its texts are plain. NaN and
     Infinity, which JSON does not have, are texts of these names."""
+    return _thread(os.getpid()).submit(_fit, text, kind).result()
+
+
+def _fit(text: bytes, kind: str) -> Any:
     try:
         data = json.loads(text.decode(), parse_constant=str, parse_float=_number)
     except UnicodeDecodeError:
@@ -43,7 +47,7 @@ def fit(text: bytes, kind: str) -> Any:
     _refuse_depth(data)
     data = _plain(data)
     try:
-        _thread(os.getpid()).submit(_validator(kind).validate, data).result()
+        _validator(kind).validate(data)
     except ValidationError as error:
         if error.instance_path == ["version"]:  # no file has one but asv's
             raise Unfit(
@@ -91,6 +95,10 @@ def made_of_lines(
 
 def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
     """[(number, value) of each line that fits], [(number, fault) of each other]."""
+    return _thread(os.getpid()).submit(_fit_lines, content, kind).result()
+
+
+def _fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
     found, faults = [], []
     lines = content.split(b"\n")
     for number, line in enumerate(lines[:MOST_LINES], 1):
@@ -98,7 +106,7 @@ def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tu
             if len(line) > MOST_LINE:
                 raise Unfit(f"is longer than {MOST_LINE:,} bytes")
             if line.strip():
-                found.append((number, fit(line, kind)))
+                found.append((number, _fit(line, kind)))
         except Unfit as error:
             faults.append((number, error))
     if len(lines) > MOST_LINES + 1:  # the last line ends, too
@@ -136,9 +144,9 @@ def _validator(kind: str) -> Draft202012Validator:
 
 @cache
 def _thread(process: int) -> ThreadPoolExecutor:
-    """The thread in which this process validates. jsonschema_rs writes numbers by Python's str(), which runs the
-    handlers of signals, and drops what they raise, such as KeyboardInterrupt; but only the main thread runs them. A
-    fork has no threads, and makes its own."""
+    """The thread in which this process reads JSON and validates it. jsonschema_rs writes numbers by Python's str(),
+    which runs the handlers of signals, and drops what they raise, such as KeyboardInterrupt; but only the main thread
+    runs them. A fork has no threads, and makes its own."""
     return ThreadPoolExecutor(1)
 
 
