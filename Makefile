@@ -19,13 +19,13 @@ endif
 BIN := $(VENV)/bin
 
 # Six files at a time, which keep two cores busy: most tests start processes that import a framework, on one core, and
-# some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much of
-# its memory is free and who uses it. OpenBLAS and OpenMP have one thread in each process: of more, with arrays as small
-# as those of the tests, each waits longer for the others than it computes. Where a recipe asks for more of OpenMP's, as
-# Numba does, they sleep between calls: turning round and round, as they usually wait, they would keep the cores from the
-# other tests. NumPy asks for no huge pages: with them, checks of large arrays, which live for one call each, took up to
-# a third longer, all of it in the system. Python may keep what it has compiled, whatever the caller's variables say:
-# thousands of processes import the same modules, and compiling them takes two minutes in all.
+# some wait for engines, time limits and each other's processes. Where there is a GPU, one test: they look at how much
+# of its memory is free and who uses it. OpenBLAS and OpenMP have one thread in each process: of more, with arrays as
+# small as those of the tests, each waits longer for the others than it computes. Where a recipe asks for more of
+# OpenMP's, as Numba does, they sleep between calls: turning round and round, as they usually wait, they would keep the
+# cores from the other tests. NumPy asks for no huge pages: with them, checks of large arrays, which live for one call
+# each, took 8 % longer in all, and some a third. Python may keep what it has compiled, whatever the caller's variables
+# say: thousands of processes import the same modules, and compiling them takes two minutes in all.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive \
 	NUMPY_MADVISE_HUGEPAGE=0 \
 	$(BIN)/python -m pytest --numprocesses $(if $(CUDA),0,6)

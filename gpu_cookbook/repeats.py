@@ -125,8 +125,8 @@ class Apart:
 
     factors: list[float] = field(default_factory=list)  # of each value to the mean of those before, or the reverse: ≥ 1
     widths: list[float] = field(default_factory=list)  # of the intervals known before: how far they reach either way
-    inside: list[Result] = field(default_factory=list)  # those whose value lies in that interval
-    outside: list[tuple[Result, float, float]] = field(default_factory=list)  # the others, each with factor and width
+    # Those whose value lies outside of its interval, each with the factor and the width.
+    outside: list[tuple[Result, float, float]] = field(default_factory=list)
 
 
 def newcomers(results: Iterable[Result]) -> dict[Kind, Apart]:
@@ -159,9 +159,7 @@ def _hold(machine: str, results: Sequence[Result], before: Sequence[Result], apa
                 mine.factors.append(max(factor, 1 / factor))
                 if known := interval(earlier, metric, found):
                     mine.widths.append(width := math.sqrt(known[1] / known[0]))
-                    if known[0] <= math.exp(own) <= known[1]:
-                        mine.inside.append(each)
-                    else:
+                    if not known[0] <= math.exp(own) <= known[1]:
                         mine.outside.append((each, factor, width))
 
 

@@ -15,7 +15,7 @@ from gpu_cookbook.catalogue import find
 from gpu_cookbook.render import beside
 from gpu_cookbook.results import Metric, Origin, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
-from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST
+from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST, MANY
 
 RESIDENT = Metric.RESIDENT
 
@@ -88,7 +88,7 @@ def test_each_further_machine_is_held_to_the_intervals_before_it():
     both = math.sqrt(1.04 * first)
     assert apart.factors == pytest.approx([1.04 / first] * 3 + [9 / both, both / 0.99])
     # Of two machines, nothing is known about the third.
-    assert apart.inside == [far, near, alone] and len(apart.widths) == 3
+    assert len(apart.widths) == 3 and not apart.outside
     assert repeats.newcomers([measured_in({run(0, a): 1e-5, run(1, a): 2e-5})]) == {}
 
 
@@ -101,7 +101,8 @@ def test_machines_are_held_to_the_intervals_of_their_environment():
     alone = repeats.newcomers([one])[RESIDENT, False]
     both = [replace(one, origin=origin), replace(other, origin=replace(origin, environment="cutile"))]
     apart = repeats.newcomers(both)[RESIDENT, False]
-    assert apart.inside == both and apart.widths[0] == alone.widths[0] < apart.widths[1]
+    assert not apart.outside and apart.widths == [alone.widths[0], apart.widths[1]]
+    assert apart.widths[0] < apart.widths[1]
 
 
 def test_a_machine_counts_whatever_commit_it_measured():
@@ -111,7 +112,7 @@ def test_a_machine_counts_whatever_commit_it_measured():
     after = replace(measured_in({run(3, b): 1.01e-5}), origin=replace(origin, commit="2" * 40))
     assert repeats.newcomers([before]) == {}
     (apart,) = repeats.newcomers(repeats.together([after], [before, after])).values()
-    assert len(apart.inside) == 1 and not apart.outside
+    assert len(apart.widths) == 1 and not apart.outside
 
 
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
@@ -122,7 +123,9 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
         newest, _ = store.select(results)
         for (metric, gpu), apart in repeats.newcomers(newest).items():
             several += 1
-            assert max(apart.factors) < (FAR[metric] if gpu else FAR_ON_HOST), (results[0].stored.machine, metric)
+            far = [factor for factor in apart.factors if factor >= (FAR[metric] if gpu else FAR_ON_HOST)]
+            few = len(apart.factors) * MANY / 2 if gpu and metric == RESIDENT else 0
+            assert len(far) <= few, (results[0].stored.machine, metric, far)
     assert several > 1
 
 

@@ -55,16 +55,16 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> list[Table]:
     has several machines."""
     rows: list[Row] = []
     strays: list[Row] = []
-    inside = 0
+    held_in_all = 0
     for results in machines:
         for (metric, gpu), apart in repeats.newcomers(results).items():
             machine, of = results[0].stored.machine, f"{metric}, {'GPU' if gpu else 'CPU'}"
-            known = len(apart.widths)
+            known, inside = len(apart.widths), len(apart.widths) - len(apart.outside)
             far = (_times(statistics.median(apart.factors)), _times(max(apart.factors)))
             width = _times(statistics.median(apart.widths)) if known else format.UNKNOWN
-            held = f"{len(apart.inside)} of {known}" if known else format.UNKNOWN
+            held = f"{inside} of {known}" if known else format.UNKNOWN
             rows.append(tuple(map(Entry, (machine, of, str(len(apart.factors)), *far, width, held))))
-            inside += len(apart.inside)
+            held_in_all += inside
             for each, factor, reach in apart.outside:
                 recipe = Entry(f"{each.technique}, {each.label}", recipe=(each.workload, each.technique))
                 texts = (f"×{digits(factor)}", f"×{digits(1 / reach)} to ×{digits(reach)}")
@@ -73,8 +73,8 @@ def of_one_kind(machines: Sequence[Sequence[Result]]) -> list[Table]:
         return []
     title = "Each further machine of a kind, against those that were measured before it"
     head = ("machine", "metric", "values", "median", "largest", "interval", "within it")
-    known = inside + len(strays)
-    share = f" Of {known:,} values, {inside:,} lie within it: {100 * inside / known:.0f} %." if known else ""
+    known = held_in_all + len(strays)
+    share = f" Of {known:,} values, {held_in_all:,} lie within it: {100 * held_in_all / known:.0f} %." if known else ""
     note = Entry(
         "Median and largest: by what a value is more, or less. The interval is the one that was known before, and"
         " reaches so far either way (in the median). As long as there was one machine, it comes from its runs." + share,

@@ -48,25 +48,25 @@ def change(before: Sequence[Result], after: Sequence[Result]) -> list[Table]:
         every = sorted(listed, key=lambda name: (name != machine.MAIN, name))
         sides = [[[each for each in side if each.environment == name] for side in (before, after)] for name in every]
         found = [table for one, other in sides for table in change(one, other)]
-        for when, mine in zip(("before", "after"), environments, strict=True):
-            if alone := sorted(mine - listed):
+        for when, side_has in zip(("before", "after"), environments, strict=True):
+            if alone := sorted(side_has - listed):
                 below(found, [Entry(f"Measured {when} only: environment {joined(alone)}.", "note")])
         return found
     # Not the environment: the two sides may be two of them.
     old, new = ({each.work: each for each in side} for side in (before, after))
     names = f"{source_of(before, after) or 'nothing'} → {source_of(after, before) or 'nothing'}"
     tables: list[Table] = []
-    for those in grouped([*before, *after], lambda each: each.workload):
-        keys = dict.fromkeys(each.work for each in those)
+    for mine in grouped([*before, *after], lambda each: each.workload):
+        keys = dict.fromkeys(each.work for each in mine)
         for metric in TIMED:
             pairs = [(old.get(each), new.get(each)) for each in keys]
             pairs = [pair for pair in pairs if any(shown(each, metric) for each in pair)]
             pairs.sort(key=lambda pair: None in pair)  # what both sides have comes first
             if pairs:
                 rows, records = zip(*(_changed(*pair, metric) for pair in pairs), strict=True)
-                title = f"{those[0].workload}, {metric}: {names}"
+                title = f"{mine[0].workload}, {metric}: {names}"
                 head = ("technique, size", "before", "after", "ratio", "verdict", "why")
-                tables.append(Table(title, head, "lrrrll", rows, [], records, those[0].workload, metric))
+                tables.append(Table(title, head, "lrrrll", rows, [], records, mine[0].workload, metric))
     notes = [Entry(VERDICTS, "note"), *_differences(before, after)]
     below(tables, [*notes, provenance("Before", before), provenance("After", after)])
     return tables

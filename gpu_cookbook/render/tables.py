@@ -334,8 +334,7 @@ def _by_workload(results: Iterable[Result]) -> list[Result]:
 def elsewhere(spreads: Mapping[repeats.Kind, repeats.Spread]) -> Iterator[Entry]:
     """How far the next machine, or run, may be from the values, for each kind of metric that was measured often."""
     for machines, where in ((True, "Another machine of this kind"), (False, "Another run on this machine")):
-        known = {kind: spread for kind, spread in spreads.items() if spread.tells}
-        there = {kind: spread for kind, spread in known.items() if spread.machines == machines}
+        there = {kind: spread for kind, spread in spreads.items() if spread.tells and spread.machines == machines}
         for gpu, place in ((True, "GPU"), (False, "CPU")):
             mine = {metric: spread for (metric, on), spread in there.items() if on == gpu}
             if mine:
