@@ -6,6 +6,7 @@ import enum
 import errno
 import importlib.metadata
 import itertools
+import math
 import os
 import re
 import signal
@@ -396,8 +397,9 @@ def compare(
     writer = writer_for(save, machine_name, resume, sizes)
     chosen = {workload: sizes_of(workload, sizes) for workload in dict.fromkeys(r.workload for r in recipes)}
     choice = comparing.Choice(recipes, chosen, repeat)
+    limit = math.inf
     if not (workloads or techniques or lane or sizes or save or everything):
-        choice = comparing.brief(choice)
+        choice, limit = comparing.brief(choice), comparing.most()
     if output:
         try:
             output.open("a", encoding="utf-8").close()  # fail now, not after minutes of measuring
@@ -406,7 +408,7 @@ def compare(
     require_folder()
     warn_of_others()
     beside = () if everything else set(recipes) - set(asked)
-    comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {}, beside)
+    comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {}, beside, limit)
     if comparison.found:
         from gpu_cookbook.render.tables import already_stored
 
@@ -433,6 +435,12 @@ def compare(
         raise typer.Exit(1)
     if choice.left_out:
         print(f"Left out, to end in time: {'; '.join(choice.left_out)}. --all measures them as well.", file=sys.stderr)
+    if outcome.late:
+        late = [
+            f"{workload} in {', '.join(dict.fromkeys(each.technique for each in mine))}"
+            for workload, mine in itertools.groupby(outcome.late, key=lambda each: each.workload)
+        ]
+        say(f"Not begun, as {limit / 60:.0f} minutes were over: {'; '.join(late)}. --all measures them as well.")
     if comparison.left_out:
         works = (
             f"{each.workload} ({catalogue.workload_module(each.workload).label(size)})"

@@ -10,14 +10,19 @@ from gpu_cookbook.run.compare import Choice, Outcome, brief
 
 @pytest.fixture(params=[0, 1], ids=["no GPU", "GPU"])
 def most(request, monkeypatch):
-    """Seconds on a machine on which everything runs that can run on its devices."""
+    """Seconds on a machine on which everything runs that can run on its devices in the main environment."""
     monkeypatch.setattr(machine, "gpus", lambda: ["a GPU"] * request.param)
-    monkeypatch.setattr(machine, "obstacle", lambda recipe: None if request.param else without_a_gpu(recipe))
+    monkeypatch.setattr(machine, "obstacle", of_another_environment if request.param else without_a_gpu)
     return 60 * (comparing.MINUTES_ON_GPU if request.param else comparing.MINUTES)
 
 
+def of_another_environment(recipe):
+    return f"belongs to the environment {recipe.environment}" if recipe.environment != machine.MAIN else None
+
+
 def without_a_gpu(recipe):
-    return "needs a GPU" if recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") else None
+    needs_one = recipe.runs_on in ("NVIDIA GPU", "every NVIDIA GPU")
+    return "needs a GPU" if needs_one else of_another_environment(recipe)
 
 
 def slower(monkeypatch, factor, seconds=Choice.seconds):
@@ -39,7 +44,7 @@ def test_what_is_measured_by_default_ends_in_time(most):
 
 def test_with_a_gpu_every_framework_is_measured_at_the_smallest_and_the_largest_size(monkeypatch):
     monkeypatch.setattr(machine, "gpus", lambda: ["a GPU"])
-    monkeypatch.setattr(machine, "obstacle", lambda recipe: recipe.environment != machine.MAIN)
+    monkeypatch.setattr(machine, "obstacle", of_another_environment)
     usual = everything()
     choice = brief(usual)
     for name in ("matmul", "multiply"):
@@ -47,8 +52,8 @@ def test_with_a_gpu_every_framework_is_measured_at_the_smallest_and_the_largest_
         mine = [each for each in usual.recipes if each.workload == name and not machine.obstacle(each)]
         found = {each.framework for each in choice.recipes if each.workload == name and not machine.obstacle(each)}
         assert {each.framework for each in mine} - found <= {"Dask", "joblib", "multiprocessing", "Ray"}
-    # Of the means, the largest size would take half of the time.
-    assert choice.sizes["subset_mean"] == usual.sizes["subset_mean"][:2]
+    # Of the means, the largest size would take half of the time, and the next one half a minute that is not left.
+    assert choice.sizes["subset_mean"] == usual.sizes["subset_mean"][:1]
 
 
 def test_the_slower_the_more_is_left_out(most, monkeypatch):
@@ -64,6 +69,20 @@ def test_the_slower_the_more_is_left_out(most, monkeypatch):
     assert all(len(each) == 1 for each in least.sizes.values())
     between = "sizes between the smallest and the largest"
     assert (between in left[-1]) == (len(everything().sizes["multiply"]) > 2)
+
+
+def test_after_its_time_no_recipe_is_begun(monkeypatch):
+    recipes = [recipe for recipe in catalogue.recipes() if recipe.workload == "increment" and recipe.runs_on == "CPU"]
+    numpy = [recipe for recipe in recipes if recipe.technique == "numpy"]
+    outcome = comparing.Comparison(numpy, {"increment": [1000]}, limit=0).measure(
+        lambda *_: None, lambda: None, save=None
+    )
+    assert (outcome.results, outcome.late) == ([], numpy)
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: Outcome(late=[*recipes, *recipes]))
+    _, err = invoked("compare")
+    minutes = comparing.most() / 60
+    techniques = ", ".join(recipe.technique for recipe in recipes)
+    assert f"Not begun, as {minutes:.0f} minutes were over: increment in {techniques}. --all measures" in err
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,12 @@ Save = Callable[[Recipe, Result, Run], None]
 MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 # With a GPU, and at the largest published size, which takes most of the time. From what nvidia-h200 has stored of the
 # commits 73fad72c and 6e4d8358: runs.jsonl says when each run began, and asv's files when the last result of each
-# workload was stored. From one run to the next, those of four recipes or more took 779 s; these numbers give 788 s. The
-# 22 s are a mean of twelve recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen recipes of norm took
-# 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
-MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 4.5, 2.5
+# workload was stored. From one run to the next, those of four recipes or more took 779 s, and 4.5 s for the check and
+# the start of each recipe gave 788 s. On a machine that had just been started, with an H100 and 16 cores, what is
+# measured by default took 580 s for 33 recipes (922c953a), which makes 5.7 s of the 4.5: all files were read for the
+# first time. The 22 s are a mean of twelve recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen
+# recipes of norm took 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
+MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 5.7, 2.5
 PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22)
 # Of a result of training, which takes eight passes or nine, for each image. On two cores, a pass over 6,000 images took
 # 5 s in PyTorch, and 15 s in NumPy and in JAX. With a GPU it is an estimate: NumPy's passes take most of the time.
@@ -48,6 +50,7 @@ class Outcome:
     measured: int = 0  # results, each as often as it was measured
     spent: dict[str, float] = field(default_factory=dict)  # seconds of each phase of measuring
     stopped: OSError | None = None  # what ended it: a result cannot be saved, or no process can be started
+    late: list[Recipe] = field(default_factory=list)  # not begun, since the time was over
 
 
 def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
@@ -81,12 +84,14 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
 @dataclass(frozen=True)
 class Comparison:
     """The recipes and sizes that are to be measured. ``known``: results that need not be measured again. ``beside``:
-    NumPy's recipes that nobody has asked for, which are measured for the speedups unless that takes minutes."""
+    NumPy's recipes that nobody has asked for, which are measured for the speedups unless that takes minutes.
+    ``limit``: the seconds after which no further recipe is begun."""
 
     recipes: Sequence[Recipe]
     sizes: Mapping[str, Sequence[Size]]  # of each workload
     known: Mapping[Key, Result] = field(default_factory=dict)
     beside: Collection[Recipe] = ()
+    limit: float = math.inf
 
     @cached_property
     def found(self) -> list[Result]:
@@ -126,6 +131,7 @@ class Comparison:
         ``repeat``: how often everything is measured; the outcome has the last result of each, with the values of all
         runs."""
         last = time.monotonic()
+        end = last + self.limit
         outcome = Outcome()
         newest: dict[Key, Result] = {}
 
@@ -142,6 +148,9 @@ class Comparison:
             for _ in range(repeat):
                 run = Run.now()
                 for recipe, sizes in self.left:
+                    if time.monotonic() > end and not machine.obstacle(recipe):
+                        outcome.late.append(recipe)
+                        continue
                     alone = sum(each.workload == recipe.workload for each, _ in self.left) == 1
                     folder = answers.place(recipe)  # without what is there of the workload before it
                     results = _failed(recipe, sizes, checks.results) or runner.run(
@@ -197,6 +206,11 @@ class Choice:
         return sum(per_recipe + self.repeat * results[name] for name in here)
 
 
+def most() -> float:
+    """The seconds that a comparison of which nothing was chosen may take here."""
+    return 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES)
+
+
 def _seconds_of(workload: str, size: Size) -> float:
     """About what a result takes here."""
     if workload == "training" and isinstance(size, tuple):
@@ -212,7 +226,7 @@ def _seconds_of(workload: str, size: Size) -> float:
 
 
 def brief(choice: Choice) -> Choice:
-    """What of it takes MINUTES or MINUTES_ON_GPU: what one can best do without is left out first, until it fits."""
+    """What of it fits into that time: what one can best do without is left out first, until it does."""
     plainest: dict[tuple[str, str, str], Recipe] = {}
     for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
         plainest.setdefault((each.workload, each.framework, each.runs_on), each)
@@ -246,10 +260,13 @@ def brief(choice: Choice) -> Choice:
         "norm, which is a reduction as subset_mean is": lambda: without("norm"),
         ", ".join(sorted(engines, key=str.lower)): lambda: kept(lambda recipe: recipe.framework not in engines),
         "random_subset_mean, which gpu-cookbook scale measures": lambda: without("random_subset_mean"),
+        f"all but the smallest size of {' and '.join(long)}": lambda: replace(
+            choice, sizes={**choice.sizes, **{name: choice.sizes[name][:1] for name in long}}
+        ),
         "the smallest sizes": lambda: shortened(lambda sizes: sizes[-1:]),
     }
     for what, way in ways.items():
-        if choice.seconds() <= 60 * (MINUTES_ON_GPU if machine.gpus() else MINUTES):
+        if choice.seconds() <= most():
             break
         shorter = way()
         if shorter.seconds() < choice.seconds():
