@@ -205,8 +205,21 @@ def python_version() -> str:
 
 @cache
 def distributions(module: str) -> str:
-    """'cupy-cuda13x 14.2.0': the distribution that installed this top-level module; '' if there is none."""
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in distribution_names(module))
+    """'cupy-cuda13x 14.2.0': the distribution that installed this top-level module; '' if there is none. Of several
+    that share it, as cuda-core and cuda-bench share cuda, only those that an extra of gpu-cookbook installs."""
+    names = distribution_names(module)
+    if len(names) > 1:
+        names = [name for name in names if canonicalize_name(name) in _of_extras()] or names
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+@cache
+def _of_extras() -> frozenset[str]:
+    """The names of what gpu-cookbook with all its extras would install; none if it is not installed itself."""
+    if not has_distribution("gpu-cookbook"):
+        return frozenset()
+    extras = importlib.metadata.metadata("gpu-cookbook").get_all("Provides-Extra", [])
+    return closure((f"gpu-cookbook[{','.join(extras)}]",))
 
 
 def distribution_names(module: str) -> list[str]:

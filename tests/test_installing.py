@@ -1,6 +1,7 @@
 """setup.cfg's extras install what the recipes' Install lines ask for."""
 
 import configparser
+import importlib.metadata
 import runpy
 import subprocess
 import sys
@@ -222,3 +223,20 @@ def test_scripts_without_options_refuse_what_they_cannot_mean(script, arguments,
     with pytest.raises(SystemExit, match=f"^Name .*: python benchmarks/{script}.py "):
         runpy.run_path(str(path), run_name="__main__")
     assert not run
+
+
+@pytest.mark.parametrize(
+    ("installed", "counted"),
+    [
+        (["cuda-bench", "cuda-core"], "cuda-core 1"),
+        (["cuda-bench", "cuda-core", "cuda-bindings"], "cuda-bindings 1, cuda-core 1"),
+        (["cuda-bench"], "cuda-bench 1"),  # then it is what a recipe imports
+    ],
+)
+def test_of_a_shared_package_what_no_extra_installs_is_no_version_of_a_result(installed, counted, monkeypatch):
+    machine._of_extras()  # from what is installed in fact
+    monkeypatch.setattr(machine, "_packages_distributions", lambda: {"cuda": installed})
+    monkeypatch.setattr(machine, "distributions", machine.distributions.__wrapped__)
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1" if name.startswith("cuda-") else version(name))
+    assert machine.distributions("cuda") == counted
