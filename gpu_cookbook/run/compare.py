@@ -148,12 +148,13 @@ class Comparison:
             for _ in range(repeat):
                 run = Run.now()
                 for recipe, sizes in self.left:
-                    if time.monotonic() > end and not machine.obstacle(recipe):
+                    failed = _failed(recipe, sizes, checks.results)
+                    if time.monotonic() > end and not failed and not machine.obstacle(recipe):
                         outcome.late.append(recipe)
                         continue
                     alone = sum(each.workload == recipe.workload for each, _ in self.left) == 1
                     folder = answers.place(recipe)  # without what is there of the workload before it
-                    results = _failed(recipe, sizes, checks.results) or runner.run(
+                    results = failed or runner.run(
                         recipe, "measure", sizes, started, spent=spent, answers=None if alone else folder
                     )
                     for result in results:
@@ -226,7 +227,7 @@ def _seconds_of(workload: str, size: Size) -> float:
 
 
 def brief(choice: Choice) -> Choice:
-    """What of it fits into that time: what one can best do without is left out first, until it does."""
+    """What of it takes most() seconds: what one can best do without is left out first, until it fits."""
     plainest: dict[tuple[str, str, str], Recipe] = {}
     for each in sorted(choice.recipes, key=lambda recipe: len(recipe.technique)):
         plainest.setdefault((each.workload, each.framework, each.runs_on), each)
