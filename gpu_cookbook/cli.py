@@ -437,8 +437,8 @@ def compare(
         print(f"Left out, to end in time: {'; '.join(choice.left_out)}. --all measures them as well.", file=sys.stderr)
     if outcome.late:
         late = [
-            f"{workload} in {', '.join(dict.fromkeys(each.technique for each in mine))}"
-            for workload, mine in itertools.groupby(outcome.late, key=lambda each: each.workload)
+            f"{mine[0].workload} in {', '.join(each.technique for each in mine)}"
+            for mine in grouped(dict.fromkeys(outcome.late), lambda each: each.workload)
         ]
         say(f"Not begun, as {limit / 60:.0f} minutes were over: {'; '.join(late)}. --all measures them as well.")
     if comparison.left_out:

@@ -1,9 +1,12 @@
 """A comparison of which nothing was chosen ends in time, and says what it leaves out."""
 
+from dataclasses import replace
+
 import pytest
 from conftest import invoked
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.results import Result, Status
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run.compare import Choice, Outcome, brief
 
@@ -72,17 +75,23 @@ def test_the_slower_the_more_is_left_out(most, monkeypatch):
 
 
 def test_after_its_time_no_recipe_is_begun(monkeypatch):
-    recipes = [recipe for recipe in catalogue.recipes() if recipe.workload == "increment" and recipe.runs_on == "CPU"]
-    numpy = [recipe for recipe in recipes if recipe.technique == "numpy"]
-    outcome = comparing.Comparison(numpy, {"increment": [1000]}, limit=0).measure(
+    right, wrong, elsewhere = (catalogue.find("increment", name) for name in ("numpy", "numba_cpu", "cutile"))
+    failed = replace(Result.of(wrong, 1000, Status.FAILED), reason="3 instead of 4")
+    monkeypatch.setattr(comparing, "check", lambda *_: Outcome(results=[failed]))
+    monkeypatch.setattr(machine, "obstacle", of_another_environment)
+    outcome = comparing.Comparison([right, wrong, elsewhere], {"increment": [1000]}, limit=0).measure(
         lambda *_: None, lambda: None, save=None
     )
-    assert (outcome.results, outcome.late) == ([], numpy)
-    monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: Outcome(late=[*recipes, *recipes]))
+    assert outcome.late == [right]  # of the others, the reason is known
+    assert [each.status for each in outcome.results] == [Status.FAILED, Status.SKIPPED]
+
+
+def test_what_was_not_begun_is_named(monkeypatch):
+    late = [catalogue.find(*names) for names in (("norm", "warp"), ("multiply", "jax"), ("multiply", "warp"))]
+    monkeypatch.setattr(comparing.Comparison, "measure", lambda self, *_, **__: Outcome(late=[*late, *late]))
     _, err = invoked("compare")
-    minutes = comparing.most() / 60
-    techniques = ", ".join(recipe.technique for recipe in recipes)
-    assert f"Not begun, as {minutes:.0f} minutes were over: increment in {techniques}. --all measures" in err
+    minutes = comparing.MINUTES_ON_GPU if machine.gpus() else comparing.MINUTES
+    assert f"Not begun, as {minutes} minutes were over: norm in warp; multiply in jax, warp. --all measures" in err
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ MINUTES, PER_RECIPE, PER_RESULT = 8, 8.1, 4.5
 # With a GPU, and at the largest published size, which takes most of the time. From what nvidia-h200 has stored of the
 # commits 73fad72c and 6e4d8358: runs.jsonl says when each run began, and asv's files when the last result of each
 # workload was stored. From one run to the next, those of four recipes or more took 779 s, and 4.5 s for the check and
-# the start of each recipe gave 788 s. On a machine that had just been started, with an H100 and 16 cores, what is
-# measured by default took 580 s for 33 recipes (922c953a), which makes 5.7 s of the 4.5: all files were read for the
-# first time. The 22 s are a mean of twelve recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen
-# recipes of norm took 227 s (e7e0d727). A workload of which no GPU has stored a run is taken for multiply.
+# the start of each recipe gave 788 s. On a machine that had just been started, with an H100 and 16 cores, 33 recipes of
+# what is measured by default took 580 s (922c953a), which makes 5.7 s of the 4.5. The 22 s are a mean of twelve
+# recipes: NumPy's takes 150 s (96cc8e4c), and the others 10 s. Fourteen recipes of norm took 227 s (e7e0d727). A
+# workload of which no GPU has stored a run is taken for multiply.
 MINUTES_ON_GPU, PER_RECIPE_ON_GPU, PER_RESULT_ON_GPU = 10, 5.7, 2.5
 PER_LARGEST_ON_GPU = dict(increment=12, multiply=14, matmul=11, norm=7, subset_mean=30, random_subset_mean=22)
 # Of a result of training, which takes eight passes or nine, for each image. On two cores, a pass over 6,000 images took
@@ -236,8 +236,10 @@ def brief(choice: Choice) -> Choice:
     def kept(recipes: Callable[[Recipe], bool]) -> Choice:
         return replace(choice, recipes=[each for each in choice.recipes if recipes(each)])
 
-    def shortened(sizes: Callable[[Sequence[Size]], Sequence[Size]]) -> Choice:
-        return replace(choice, sizes={name: sizes(every) for name, every in choice.sizes.items()})
+    def shortened(sizes: Callable[[Sequence[Size]], Sequence[Size]], names: Collection[str] = choice.sizes) -> Choice:
+        return replace(
+            choice, sizes={name: sizes(every) if name in names else every for name, every in choice.sizes.items()}
+        )
 
     def without(workload: str) -> Choice:
         return kept(lambda recipe: recipe.workload != workload)
@@ -247,9 +249,7 @@ def brief(choice: Choice) -> Choice:
         "tuned recipes": lambda: kept(lambda recipe: recipe.lane == "idiomatic"),
         "variants of a framework's plainest recipe": lambda: kept(lambda recipe: recipe in plainest.values()),
         "training, which takes minutes": lambda: without("training"),
-        f"the largest size of {' and '.join(long)}": lambda: replace(
-            choice, sizes={**choice.sizes, **{name: choice.sizes[name][:-1] for name in long}}
-        ),
+        f"the largest size of {' and '.join(long)}": lambda: shortened(lambda sizes: sizes[:-1], long),
         "sizes between the smallest and the largest": lambda: shortened(lambda sizes: sizes[:: max(1, len(sizes) - 1)]),
         "increment, which is much like multiply": lambda: without("increment"),
         "convolution, which is on signals": lambda: without("convolution"),
@@ -261,9 +261,7 @@ def brief(choice: Choice) -> Choice:
         "norm, which is a reduction as subset_mean is": lambda: without("norm"),
         ", ".join(sorted(engines, key=str.lower)): lambda: kept(lambda recipe: recipe.framework not in engines),
         "random_subset_mean, which gpu-cookbook scale measures": lambda: without("random_subset_mean"),
-        f"all but the smallest size of {' and '.join(long)}": lambda: replace(
-            choice, sizes={**choice.sizes, **{name: choice.sizes[name][:1] for name in long}}
-        ),
+        f"all but the smallest size of {' and '.join(long)}": lambda: shortened(lambda sizes: sizes[:1], long),
         "the smallest sizes": lambda: shortened(lambda sizes: sizes[-1:]),
     }
     for what, way in ways.items():
