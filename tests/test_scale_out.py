@@ -34,7 +34,6 @@ PACKAGES = {"tls_on_this_machine.py": "cryptography", "ray_resources.py": "ray",
 ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "NUMBA_ENABLE_CUDASIM": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 
