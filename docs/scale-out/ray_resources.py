@@ -13,7 +13,7 @@ def load(i):
     return i + 1
 
 
-# Ray would end a process after each step on a GPU, and start another for the next: it takes seconds, and CUDA starts anew.
+# Ray would end a process after each step on a GPU and start another for the next, in which CUDA starts anew.
 @ray.remote(num_gpus=1, max_calls=0)
 def gpu_step(x):
     # CuPy would go here. Ray has set CUDA_VISIBLE_DEVICES to this one GPU.

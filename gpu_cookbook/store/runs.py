@@ -117,6 +117,8 @@ class Lines:
         self.lines, self.complaints = door.made_of_lines(folder / FILE, KIND, _line)
         self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
         self.every = keyed(self.lines, lambda line: line.place)
+        newest = (line for *_, line in self.every.values() if line.status != Status.OK)
+        self.failed = [line for line in newest if line.run == self.last[line.place[:-1]]]
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
@@ -135,9 +137,8 @@ class Lines:
 
     def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
         """The results that went wrong or were skipped when their recipe was measured last."""
-        for *_, line in self.every.values():
-            mine = line.place[:2] == (commit, environment) and line.status != Status.OK
-            if mine and line.run == self.last[line.place[:-1]]:
+        for line in self.failed:
+            if line.place[:2] == (commit, environment):
                 yield line
 
 
