@@ -7,16 +7,18 @@ import sys
 
 import ray
 
+STEPS = 3  # each GPU step takes the time in which a process starts
+
 
 @ray.remote
 def load(i):
     return i + 1
 
 
-# Ray would end a process after each step on a GPU and start another for the next, in which CUDA starts anew.
-@ray.remote(num_gpus=1, max_calls=0)
+@ray.remote(num_gpus=1)
 def gpu_step(x):
-    # CuPy would go here. Ray has set CUDA_VISIBLE_DEVICES to this one GPU.
+    # CuPy would go here. Ray has set CUDA_VISIBLE_DEVICES to this one GPU. It ends the process after the step: the next
+    # step may get another GPU, too late for a process that has started CUDA.
     return 2 * x, ray.get_gpu_ids()
 
 
@@ -24,9 +26,9 @@ if __name__ == "__main__":
     ray.init(address=sys.argv[1], logging_level="ERROR")
     # After a minute (worker_register_timeout_seconds), Ray replaces a process that does not start. Without a GPU in the
     # cluster, the steps would wait for ever.
-    results = ray.get([gpu_step.remote(load.remote(i)) for i in range(8)], timeout=180)
+    results = ray.get([gpu_step.remote(load.remote(i)) for i in range(STEPS)], timeout=180)
     ray.shutdown()
 
-    assert sum(x for x, _ in results) == sum(2 * (i + 1) for i in range(8))
+    assert sum(x for x, _ in results) == sum(2 * (i + 1) for i in range(STEPS))
     assert all(len(gpus) == 1 for _, gpus in results), results
     print(f"Ray: {len(results)} GPU steps with one GPU each, all right")
