@@ -432,13 +432,14 @@ def judged(result: Result) -> Result:
     workload = catalogue.workload_module(result.workload)
     best = result.timings[result.timed_by(Metric.BANDWIDTH)].median
     moved = workload.bytes_moved(result.size)
-    operations, bandwidth, share = workload.operations(result.size) / best / 1e9, None, None
-    if moved and result.mode not in HALVES:  # the workload counts four bytes for each element of a factor
-        bandwidth = moved / best / 1e9
-        # Memory does not limit data that fit into the cache: a percentage of its bandwidth would mean nothing.
-        if result.copy_bandwidth and _beyond_cache(result, moved):
-            share = 100 * bandwidth / result.copy_bandwidth
-    return replace(result, rates=Rates(operations, bandwidth, share))
+    rates = Rates(workload.operations(result.size) / best / 1e9)
+    if not moved or result.mode in HALVES:  # the workload counts four bytes for each element of a factor
+        return replace(result, rates=rates)
+    bandwidth, share = moved / best / 1e9, None
+    # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
+    if result.copy_bandwidth and _beyond_cache(result, moved):
+        share = 100 * bandwidth / result.copy_bandwidth
+    return replace(result, rates=replace(rates, bandwidth=bandwidth, share=share))
 
 
 def _beyond_cache(result: Result, moved: float) -> bool:

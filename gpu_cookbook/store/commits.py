@@ -127,14 +127,8 @@ def _texts(root: Path, blobs: Sequence[str]) -> dict[str, str]:
 def _same_code(name: str, one: str, other: str) -> bool:
     if DOCSTRING.sub("", one) == DOCSTRING.sub("", other):  # so in a fifth of them, and there is nothing to parse
         return True
-    first, second = _code(name, one), _code_now(name, other)
+    first, second = _code(name, one), _code(name, other)
     return first == second if isinstance(first, str) else _alike(first, second)
-
-
-@cache
-def _code_now(name: str, text: str) -> ast.Module | str:
-    """The same of a file that is compared with what it was at many commits."""
-    return _code(name, text)
 
 
 def _code(name: str, text: str) -> ast.Module | str:

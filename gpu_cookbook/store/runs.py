@@ -115,10 +115,8 @@ class Lines:
 
     def __init__(self, folder: Path) -> None:
         self.lines, self.complaints = door.made_of_lines(folder / FILE, KIND, _line)
+        self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
         self.every = keyed(self.lines, lambda line: line.place)
-        last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
-        newest = (line for *_, line in self.every.values() if line.status != Status.OK)
-        self.unmeasured = [line for line in newest if line.run == last[line.place[:-1]]]
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
@@ -137,8 +135,9 @@ class Lines:
 
     def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
         """The results that went wrong or were skipped when their recipe was measured last."""
-        for line in self.unmeasured:
-            if line.place[:2] == (commit, environment):
+        for *_, line in self.every.values():
+            mine = line.place[:2] == (commit, environment) and line.status != Status.OK
+            if mine and line.run == self.last[line.place[:-1]]:
                 yield line
 
 
