@@ -732,6 +732,9 @@ def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clon
     path = clone / "benchmarks/results/mine/machine.json"
     before = path.read_bytes()
     assert json.loads(before)["gpu"] == "NVIDIA H200, NVIDIA H200"
+    assert store.Store().memory_of("mine")[1] == 2**36
+    (file,) = path.parent.glob("*-*.json")
+    assert "gpu_ram" not in json.loads(file.read_text())["params"]
     monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
     monkeypatch.setattr(cli, "measured", None)
     said = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "mine", code=2)[1]
@@ -836,6 +839,8 @@ def test_options_that_do_not_fit_say_so(clone, arguments, words):
 @pytest.mark.parametrize(
     ("facts", "memory"),
     [
+        ({"ram": "2048", "gpu": "NVIDIA H200", "gpu_ram": "4096"}, (2048, 4096)),
+        ({"ram": "2048", "gpu": "NVIDIA H200", "gpu_ram": "much"}, (2048, None)),
         ({"ram": "2048", "gpu": "NVIDIA H100 80GB HBM3"}, (2048, 80 * 2**30)),
         ({"ram": "2048", "gpu": "Tesla V100-SXM2-32GB, NVIDIA A100-SXM4-40GB"}, (2048, 32 * 2**30)),
         ({"ram": "2048", "gpu": "NVIDIA H100 80GB HBM3, NVIDIA H200"}, (2048, None)),

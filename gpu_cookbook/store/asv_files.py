@@ -61,6 +61,7 @@ SCALARS = {
 }
 METRICS = BENCHMARKS | SCALARS
 MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
+GPU_RAM = "gpu_ram"  # in machine.json, beside asv's "ram": the bytes of the smallest GPU's memory
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
 
@@ -99,18 +100,18 @@ class Store:
                 gc.enable()
 
     def memory_of(self, machine_name: str) -> tuple[int | None, int | None]:
-        """The bytes of a stored machine's memory, and of its smallest GPU's; None where machine.json does not say. Of
-        a GPU, it says so only in the name: 'NVIDIA H100 80GB HBM3'. In 'NVIDIA GH200 480GB' that is the CPU's, and of a
-        MIG device the whole GPU's."""
+        """The bytes of a stored machine's memory, and of its smallest GPU's; None where machine.json does not say. An
+        older one tells a GPU's only by its name: 'NVIDIA H100 80GB HBM3'. In 'NVIDIA GH200 480GB' that is the CPU's,
+        and of a MIG device the whole GPU's."""
         try:
             facts = door.read_file(self.folder / machine_name / "machine.json")
         except (door.Unfit, OSError):
             return None, None
-        ram = facts.get("ram", "")
+        stated = {key: int(text) for key, text in facts.items() if re.fullmatch("[0-9]{1,20}", str(text))}
         named = [re.search(r"^(?!.*(?:GH200|MIG)).*?\b(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
         gpus = [int(each[1]) * 2**30 for each in named if each]
         known = gpus and len(gpus) == len(named)
-        return int(ram) if re.fullmatch("[0-9]{1,20}", ram) else None, min(gpus) if known else None
+        return stated.get("ram"), stated.get(GPU_RAM, min(gpus) if known else None)
 
     def _load(self, machine_folder: Path | None) -> tuple[list[Result], list[str]]:
         files: dict[Path, Any] = {}
@@ -438,8 +439,11 @@ def _this_machine() -> dict[str, str]:
     """What this machine is, as machine.json has it: asv knows of no GPUs."""
     from asv import machine as asv_machine
 
-    gpus = ", ".join(gpu.name for gpu in machine.gpus())
-    return asv_machine.Machine.get_defaults() | ({"gpu": gpus} if gpus else {})
+    facts = asv_machine.Machine.get_defaults()
+    if gpus := machine.gpus():
+        facts["gpu"] = ", ".join(gpu.name for gpu in gpus)
+        facts[GPU_RAM] = str(min(gpu.memory_bytes for gpu in gpus))
+    return facts
 
 
 Gpus = Counter[str]  # how many there are of each name
@@ -692,7 +696,9 @@ class Writer:
     def _results(self) -> Any:
         from asv import results
 
-        params = {name: str(value) for name, value in self.machine.__dict__.items()} | {"python": self.python}
+        # Without the GPU's memory: asv takes results of other parameters, such as older ones, for another series.
+        facts = {name: str(value) for name, value in self.machine.__dict__.items() if name != GPU_RAM}
+        params = facts | {"python": self.python}
         stored = results.Results(
             params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
         )
