@@ -94,7 +94,8 @@ def tolerance(expected, samples):
     squares = products.trace() + n * (centre @ centre)
     off = 2 * 4 * (64 + 4 * n**0.5 + 3 * p) * 2.0**-53 * squares / (n - 1)
     variances = np.linalg.eigvalsh(products / (n - 1))[::-1]
-    distances = np.concatenate(([np.inf], -np.diff(variances), [np.inf]))
+    # Not -np.diff: of two that are equal it makes -0.0, by which what a coefficient may be off by would be -inf.
+    distances = np.concatenate(([np.inf], np.abs(np.diff(variances)), [np.inf]))
     gaps = np.minimum(distances[:-1], distances[1:])[:COMPONENTS]
     with np.errstate(divide="ignore", invalid="ignore"):
         of_components = np.fmin(2 * 2**0.5 * off / gaps, 2)
