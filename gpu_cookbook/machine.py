@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,6 +42,14 @@ NOT_FOR_CUDA_11 = (
     "warp-lang",
 )
 GONE = "not installed, and no longer published for CUDA 11"
+# The smallest kernel, on the device that OpenCL recipes take.
+OPENCL_BUILD = """
+import pyopencl as cl
+devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
+cl.Program(cl.Context([device]), "__kernel void nothing() {}").build()
+"""
+UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -181,11 +190,27 @@ def cores_in_use() -> float:
 @cache
 def processor() -> str:
     """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     # Last, since it starts a process.
-    return f"{next(names, '') or platform.processor() or platform.machine()}, {len(os.sched_getaffinity(0))} cores"
+    name = _cpuinfo().get("model name") or platform.processor() or platform.machine()
+    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+
+
+@cache
+def processor_model() -> str:
+    """'AuthenticAMD, family 26, model 2', which tells processors apart whose name says less, as 'AMD EPYC' of many
+    virtual machines does; empty where the system does not say it, as on Arm."""
+    facts = _cpuinfo()
+    known = [facts.get(name, "") for name in ("vendor_id", "cpu family", "model")]
+    return "{}, family {}, model {}".format(*known) if all(known) else ""
+
+
+@cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the first core."""
+    path = Path("/proc/cpuinfo")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    pairs = (line.partition(":")[::2] for line in text.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, value in pairs}
 
 
 def installed(module: str) -> bool:
@@ -312,6 +337,24 @@ def opencl_drivers() -> tuple[Path, ...]:
     return tuple(icd for folder in folders for icd in ([folder] if folder.is_file() else sorted(folder.glob("*.icd"))))
 
 
+@cache
+def lacks_opencl() -> str | None:
+    """Why OpenCL recipes cannot run here, or None.
+
+    PoCL says only when it compiles that it does not know the processor: its 3.0, the newest on PyPI, has the LLVM of
+    2022, which takes AMD's Zen 5, for one, for a 'generic' target, which its Clang refuses."""
+    drivers = opencl_drivers()
+    if not drivers:
+        return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # the recipe's own process will say what is wrong
+        if any("pocl" in icd.read_text(errors="replace") for icd in drivers):
+            command = [sys.executable, "-P", "-c", OPENCL_BUILD]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+            if UNKNOWN_PROCESSOR in done.stderr:
+                return "no OpenCL driver for this processor, which PoCL does not know: gpu-cookbook doctor"
+    return None
+
+
 def obstacle(recipe: "Recipe") -> str | None:
     """Why this recipe cannot run here, in one line, or None."""
     if recipe.fault:
@@ -324,9 +367,7 @@ def obstacle(recipe: "Recipe") -> str | None:
         return missing(recipe)
     if recipe.needs and not program(recipe.needs):
         return f"needs {recipe.needs} on PATH: gpu-cookbook doctor says how to get it"
-    if recipe.runs_on == "OpenCL device" and not opencl_drivers():
-        return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
-    return None
+    return lacks_opencl() if recipe.runs_on == "OpenCL device" else None
 
 
 def lacks_gpu(recipe: "Recipe") -> bool:

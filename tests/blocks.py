@@ -45,9 +45,7 @@ class Section:
         missing = [name for name in sorted(packages(self.script)) if not machine.installed(name)]
         if missing:
             return f"{', '.join(missing)} not installed"
-        if "pyopencl" in packages(self.script) and not machine.opencl_drivers():
-            return "no OpenCL driver"
-        return None
+        return machine.lacks_opencl() if "pyopencl" in packages(self.script) else None
 
     def run(self):
         """(what is wrong or None, what it printed)."""

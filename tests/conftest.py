@@ -27,6 +27,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (FEWER_CALLS, os.environ
 CHROMIUM = shutil.which("chromium")
 GET_CHROMIUM = "chromium is not on PATH: apt install chromium"
 in_browser = pytest.mark.skipif(not CHROMIUM, reason=GET_CHROMIUM)
+NO_OPENCL = machine.obstacle(catalogue.find("multiply", "pyopencl"))
+in_opencl = pytest.mark.skipif(bool(NO_OPENCL), reason=NO_OPENCL or "")
 # The files that take longest, the longest first: they begin first, so that all processes end at about the same time.
 LONGEST = (
     *("test_site", "test_scale_clusters", "test_wrong", "test_store", "test_sending", "test_new_framework", "test_cli"),

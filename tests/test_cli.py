@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 import typer.main
-from conftest import HANG, UNPROBED, has_ended, interruptible, invoked, until
+from conftest import HANG, UNPROBED, has_ended, in_opencl, interruptible, invoked, until
 from rich.console import Console
 
 from gpu_cookbook import catalogue, cli, machine, sizes, terminal
@@ -330,6 +330,7 @@ def test_a_side_is_too_large_if_its_array_has_too_many_elements(workload, larges
         assert words in capsys.readouterr().err
 
 
+@in_opencl
 @pytest.mark.slow
 def test_check_says_right():
     out, err = cookbook("check", "multiply", "-t", "numpy", "-t", "pyopencl")

@@ -3,12 +3,13 @@
 import dataclasses
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import HANG, ROOT
 from rich.console import Console
 
 from gpu_cookbook import catalogue, doctor, machine
@@ -459,6 +460,39 @@ def test_pyopencl_without_any_platform():
     arm = but(nothing, architecture="aarch64")
     says(arm, "PyOpenCL", "broken", "finds no OpenCL device", "sudo apt install pocl-opencl-icd")
     says(but(GPU, opencl_drivers=(), probes={"PyOpenCL": error}), "PyOpenCL", "broken", "finds no", WRITE_ICD)
+
+
+KNOWS_NO_ZEN_5 = "RuntimeError: clBuildProgram failed: BUILD_PROGRAM_FAILURE error: unknown target CPU 'generic'"
+
+
+def test_pocl_that_does_not_know_the_processor():
+    seen = CPU.probes["PyOpenCL"].seen
+    says(but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)}), "PyOpenCL", "broken", "newer than the LLVM")
+
+
+@pytest.mark.parametrize(
+    ("driver", "error", "lacks"),
+    [
+        ("libpocl-21062cec.so", KNOWS_NO_ZEN_5, "no OpenCL driver for this processor, which PoCL does not know"),
+        ("libpocl-21062cec.so", "RuntimeError: anything else", "None"),
+        ("libnvidia-opencl.so.1", KNOWS_NO_ZEN_5, "None"),
+        ("", "", "no OpenCL driver found: pip install"),
+    ],
+)
+def test_opencl_recipes_are_skipped_where_pocl_does_not_know_the_processor(driver, error, lacks, tmp_path):
+    icd = tmp_path / "pyopencl/.libs/some.icd"
+    icd.parent.mkdir(parents=True)
+    if driver:
+        icd.write_text(driver)
+    (tmp_path / "pyopencl/__init__.py").write_text(f"raise RuntimeError({error!r})")
+    found = subprocess.run(
+        [sys.executable, "-c", "from gpu_cookbook import machine; print(machine.lacks_opencl())"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "OCL_ICD_VENDORS": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert found.stdout.startswith(lacks), found.stderr
 
 
 def test_no_opencl_in_the_driver():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from conftest import in_opencl
 
 import gpu_cookbook.kernels
 from gpu_cookbook.run.device import Cuda
@@ -23,6 +24,7 @@ def test_cuda_kernels_compile(name, architecture):
     assert program.compile("cubin").code[:4] == b"\x7fELF"
 
 
+@in_opencl
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cl")), ids=lambda path: path.name)
 def test_opencl_kernels_compile(path):
     import pyopencl as cl

@@ -734,7 +734,7 @@ def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clon
     assert json.loads(before)["gpu"] == "NVIDIA H200, NVIDIA H200"
     assert store.Store().memory_of("mine")[1] == 2**36
     (file,) = path.parent.glob("*-*.json")
-    assert "gpu_ram" not in json.loads(file.read_text())["params"]
+    assert not {"gpu_ram", "cpu_model"} & json.loads(file.read_text())["params"].keys()
     monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
     monkeypatch.setattr(cli, "measured", None)
     said = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "mine", code=2)[1]
@@ -763,13 +763,15 @@ def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
     add(store.Writer(store.Store(), "mine"), "numpy", 40_000)
     path = clone / "benchmarks/results/mine/machine.json"
     facts = json.loads(path.read_text())
-    for change in ({"os": "Linux 7"}, {}):
-        path.write_text(json.dumps(facts | change))
+    older = {key: value for key, value in facts.items() if key != "cpu_model"}
+    for there in (facts | {"os": "Linux 7"}, facts, older):
+        path.write_text(json.dumps(there))
         store.Writer(store.Store(), "mine")
-    for change in ({"cpu": "another processor"}, {"num_cpu": "999"}):
-        path.write_text(json.dumps(facts | change))
+    for change in ({"cpu": "another processor"}, {"num_cpu": "999"}, {"cpu_model": "AuthenticAMD, family 1, model 1"}):
         changed = facts | change
-        words = f"with no GPU, and {changed['num_cpu']} cores of {re.escape(changed['cpu'])}; this one"
+        path.write_text(json.dumps(changed))
+        model = f" ({changed['cpu_model']})" if "cpu_model" in changed else ""  # Arm's have none
+        words = re.escape(f"with no GPU, and {changed['num_cpu']} cores of {changed['cpu']}{model}; this one")
         with pytest.raises(commits.StoreError, match=words):
             store.Writer(store.Store(), "mine")
     path.write_text("{")

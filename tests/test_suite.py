@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import git
+from conftest import git, in_opencl
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.store import commits
@@ -172,7 +172,12 @@ assert "multiply" in names and ("download" in names) == ("{metric}" == "transfer
 
 
 @pytest.mark.parametrize(
-    "name", ["dropped_tail", *(pytest.param(x, marks=pytest.mark.slow) for x in ("pyopencl_not_waited", "float64"))]
+    "name",
+    [
+        "dropped_tail",
+        pytest.param("float64", marks=pytest.mark.slow),
+        pytest.param("pyopencl_not_waited", marks=[pytest.mark.slow, in_opencl]),
+    ],
 )
 def test_a_wrong_recipe_has_no_times(name):
     code, said = run(WRONG / f"with_{name}.py", "benchmark('time_resident', 'x', 40_000).do_setup()")

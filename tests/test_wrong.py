@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import HANG, has_ended, rejected, until
+from conftest import HANG, has_ended, in_opencl, rejected, until
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
@@ -215,6 +215,11 @@ def edge_sizes(recipe):
     return list(catalogue.workload_module(recipe.workload).EDGE_SIZES)
 
 
+def marks(name, quick):
+    needs = [in_opencl] if recipe(name).framework == "PyOpenCL" else []
+    return needs if name in quick else [*needs, pytest.mark.slow]
+
+
 def test_every_wrong_recipe_is_tried():
     tried = {
         *REASONS,
@@ -232,9 +237,7 @@ def test_every_wrong_recipe_is_tried():
     assert tried == {path.stem.removeprefix("with_") for path in WRONG.glob("*/with_*.py")}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK_TO_REJECT else [pytest.mark.slow]) for name in REASONS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name, QUICK_TO_REJECT)) for name in REASONS])
 def test_check_rejects_and_compare_measures_nothing(name, monkeypatch):
     results = rejected(recipe(name), monkeypatch)
     assert len(results) == len(edge_sizes(recipe(name)))
@@ -243,6 +246,7 @@ def test_check_rejects_and_compare_measures_nothing(name, monkeypatch):
     assert any(REASONS[name] in each.reason for each in bad), bad
 
 
+@in_opencl
 @pytest.mark.parametrize("name", NOT_WAITED)
 def test_check_rejects_a_wait_that_a_device_would_show(name):
     """Its memory may be seen to be wrong before that."""
@@ -250,9 +254,7 @@ def test_check_rejects_a_wait_that_a_device_would_show(name):
         assert re.search(r"wait\(\) returns before the device is done|elements are wrong", each.reason)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK_MANNERS else [pytest.mark.slow]) for name in MANNERS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name, QUICK_MANNERS)) for name in MANNERS])
 def test_bad_manners_are_named(name, monkeypatch):
     monkeypatch.setattr(runner, "LEFT_LIMIT", 1)  # what stays here would stay for ten minutes
     (result,) = runner.run(recipe(name), "check", [255])
@@ -769,10 +771,6 @@ def test_of_two_probes_the_better_figures_count():
 
 
 PROBED = {"copy_bandwidth", "cache_bytes", "cache_bandwidth", "arithmetic"}
-
-
-NO_OPENCL = machine.obstacle(catalogue.find("multiply", "pyopencl"))
-in_opencl = pytest.mark.skipif(bool(NO_OPENCL), reason=NO_OPENCL or "")
 
 
 @pytest.mark.parametrize("device", [Host, pytest.param(lambda: OpenCl.default(), id="OpenCl", marks=in_opencl)])

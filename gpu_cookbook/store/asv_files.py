@@ -61,7 +61,9 @@ SCALARS = {
 }
 METRICS = BENCHMARKS | SCALARS
 MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
-GPU_RAM = "gpu_ram"  # in machine.json, beside asv's "ram": the bytes of the smallest GPU's memory
+# In machine.json, beside asv's "ram" and "cpu": the bytes of the smallest GPU's memory, and what tells processors of
+# one name apart.
+GPU_RAM, CPU_MODEL = "gpu_ram", "cpu_model"
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
 
@@ -440,6 +442,8 @@ def _this_machine() -> dict[str, str]:
     from asv import machine as asv_machine
 
     facts = asv_machine.Machine.get_defaults()
+    if model := machine.processor_model():
+        facts[CPU_MODEL] = model
     if gpus := machine.gpus():
         facts["gpu"] = ", ".join(gpu.name for gpu in gpus)
         facts[GPU_RAM] = str(min(gpu.memory_bytes for gpu in gpus))
@@ -491,7 +495,7 @@ def refuse_another_machine(folder: Path) -> None:
     elif theirs := gpus_of(Lines(folder).lines):  # asv machine and asv run may have written machine.json
         same = are_among(theirs, ours)
     else:
-        same = all(there.get(key, here[key]) == here[key] for key in ("cpu", "num_cpu"))
+        same = all(there.get(key) in (None, here.get(key)) for key in ("cpu", "num_cpu", CPU_MODEL))
     if not same:
         hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
         hidden = " If it is the same machine, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
@@ -503,8 +507,9 @@ def refuse_another_machine(folder: Path) -> None:
 
 
 def _described(gpus: Gpus, facts: Mapping[str, str]) -> str:
-    processor = f"no GPU, and {facts.get('num_cpu', 'an unknown number of')} cores of {facts.get('cpu', 'a processor')}"
-    return named_gpus(gpus) or processor
+    model = f" ({facts[CPU_MODEL]})" if CPU_MODEL in facts else ""
+    cores, name = facts.get("num_cpu", "an unknown number of"), facts.get("cpu", "a processor")
+    return named_gpus(gpus) or f"no GPU, and {cores} cores of {name}{model}"
 
 
 def existing(python: str) -> str:
@@ -696,8 +701,9 @@ class Writer:
     def _results(self) -> Any:
         from asv import results
 
-        # Without the GPU's memory: asv takes results of other parameters, such as older ones, for another series.
-        facts = {name: str(value) for name, value in self.machine.__dict__.items() if name != GPU_RAM}
+        # Without what asv does not know: it takes results of other parameters, such as older ones, for another series.
+        added = (GPU_RAM, CPU_MODEL)
+        facts = {name: str(value) for name, value in self.machine.__dict__.items() if name not in added}
         params = facts | {"python": self.python}
         stored = results.Results(
             params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
