@@ -641,6 +641,7 @@ def test_words_about_a_recipe_do_not_make_its_results_stale(clone):
     for file, old, new in (
         ("recipes/multiply/__init__.py", "EDGE_SIZES = (", "EDGE_SIZES = (3, "),
         ("recipes/multiply/__init__.py", "    return 0\n", "    return 1e-9 * np.abs(expected)\n"),
+        ("recipes/multiply/__init__.py", '    return f"{size:,}', '    return f"{size}'),  # of label()
         ("recipes/multiply/with_numpy.py", '"""Multiply', '"""As fast as it was: multiply'),
         ("recipes/multiply/with_torch.py", "return torch.mul(a, b", "return torch.mul(b, a"),
         ("kernels/multiply.cu", "//", "// words\n// and more:"),

@@ -13,11 +13,11 @@ from gpu_cookbook.catalogue import UNREADABLE, Recipe
 
 C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DOCSTRING = re.compile(r'\A"""(?:[^"\\]|"(?!""))*"""\n')  # of a module
-# What only checking uses of a workload. AWKWARD is the name of EDGE_SIZES in older commits.
+# What only checking and showing use of a workload. AWKWARD is the name of EDGE_SIZES in older commits.
 CHECKED_ONLY = {
     *("EDGE_SIZES", "AWKWARD", "MEANS", "tolerance", "error_scale", "exact_inputs", "special_inputs", "_special"),
     *("shared_mean", "shared_reference", "shared_tolerance", "shared_error_scale"),
-    *("MORE_SIZES", "LARGE_SIZES", "MANY_PIECES", "wrong_inputs", "too_small"),
+    *("MORE_SIZES", "LARGE_SIZES", "MANY_PIECES", "wrong_inputs", "too_small", "label"),
 }
 HOSTED = re.compile(
     r"(?:https://(?P<host>[\w.-]+)/|ssh://git@(?P<ssh>[\w.-]+)(?::\d+)?/|git@(?P<scp>[\w.-]+):)"
@@ -74,7 +74,7 @@ def web_address(root: Path) -> str | None:
 def changed_since(root: Path, commit: str, until: str | None = None) -> frozenset[str]:
     """The files of MEASURED whose code is not what it was at that commit: in the clone, or at the commit ``until``.
     Comments and docstrings are not code: a recipe's docstring may quote a measured time without making it stale. Nor
-    are the sizes at which recipes are only checked, nor how exact their results must be.
+    are the sizes at which recipes are only checked, how exact their results must be, and how a size is written.
 
     StoreError if there is no such commit."""
     both = [f"{commit}^{{commit}}", *([until] if until else [])]

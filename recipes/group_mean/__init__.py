@@ -20,7 +20,7 @@ TIME_LIMIT = 600  # seconds per result
 
 def label(size):
     rows, keys = size
-    return f"{rows:,} rows of {keys:,} keys"
+    return f"{rows:,} row{'s' * (rows != 1)} of {keys:,} key{'s' * (keys != 1)}"
 
 
 def inputs(size, seed=0):

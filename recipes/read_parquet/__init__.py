@@ -20,7 +20,7 @@ TIME_LIMIT = 300  # seconds per result
 
 
 def label(size):
-    return f"{size:,} rows"
+    return f"{size:,} row{'s' * (size != 1)}"
 
 
 def inputs(size, seed=0):

@@ -29,7 +29,7 @@ TIME_LIMIT = 3_600  # seconds per result
 
 def label(size):
     images, batch = size
-    return f"{images:,} images in batches of {batch:,}"
+    return f"{images:,} image{'s' * (images != 1)} in batches of {batch:,}"
 
 
 def too_small(size):
