@@ -621,8 +621,8 @@ def of_this_processor(results: Iterable[Result]) -> bool:
 
 
 def useless_here(question: Question) -> set[str]:
-    """The techniques that are no advice for this machine, since it lacks the GPU, or its GPU the memory. What only has
-    to be installed is advice. NoAdvice if the data fit nowhere."""
+    """The techniques that are no advice for this machine, since it lacks the GPU, its GPU the memory, or its processor
+    an OpenCL driver. What only has to be installed is advice. NoAdvice if the data fit nowhere."""
     if question.on_device and not machine.gpus():
         raise NoAdvice("This machine has no GPU on which the data could be: ask with --data host.")
     gpu = min((gpu.memory_bytes for gpu in machine.gpus()), default=None)
@@ -630,7 +630,9 @@ def useless_here(question: Question) -> set[str]:
     return useless_for_lack_of_memory(question, room) | {
         recipe.technique
         for recipe in catalogue.of_workload(question.workload)
-        if machine.lacks_gpu(recipe) or (machine.missing(recipe) and not machine.install_command(recipe))
+        if machine.lacks_gpu(recipe)
+        or (machine.missing(recipe) and not machine.install_command(recipe))
+        or machine.obstacle(recipe) == machine.POCL_IS_OLDER
     }
 
 

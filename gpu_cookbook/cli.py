@@ -13,6 +13,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -197,8 +198,10 @@ def choose(
 @app.command("list")
 def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListForm = ListFormat.table) -> None:
     """Show every workload and technique, and what runs on this machine, in this environment."""
-    with Console(stderr=True).status("Reading the recipes …"):
+    with Console(stderr=True).status("Reading the recipes …"), ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(machine.lacks_opencl)  # of a process, while the recipes are read
         recipes = choose(workloads, (), lane)
+        asked.result()
         obstacles = {recipe: machine.obstacle(recipe) for recipe in recipes}
     if form is ListFormat.json:
         print(format.as_json([_listed(recipe, obstacle) for recipe, obstacle in obstacles.items()]), end="")

@@ -50,6 +50,7 @@ device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
 cl.Program(cl.Context([device]), "__kernel void nothing() {}").build()
 """
 UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
+POCL_IS_OLDER = "no OpenCL driver for this processor, which is newer than PoCL's compiler"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -197,11 +198,11 @@ def processor() -> str:
 
 @cache
 def processor_model() -> str:
-    """'AuthenticAMD, family 26, model 2', which tells processors apart whose name says less, as 'AMD EPYC' of many
-    virtual machines does; empty where the system does not say it, as on Arm."""
+    """'vendor_id AuthenticAMD, cpu family 26, model 2, stepping 1', or what Linux says of a processor by Arm: it tells
+    more processors apart than the name, as that is 'AMD EPYC' in many virtual machines. Empty if nothing is said."""
     facts = _cpuinfo()
-    known = [facts.get(name, "") for name in ("vendor_id", "cpu family", "model")]
-    return "{}, family {}, model {}".format(*known) if all(known) else ""
+    of_x86, of_arm = ("vendor_id", "cpu family", "model", "stepping"), ("CPU implementer", "CPU part", "CPU variant")
+    return ", ".join(f"{name} {facts[name]}" for name in of_x86 + of_arm if name in facts)
 
 
 @cache
@@ -339,20 +340,29 @@ def opencl_drivers() -> tuple[Path, ...]:
 
 @cache
 def lacks_opencl() -> str | None:
-    """Why OpenCL recipes cannot run here, or None.
-
-    PoCL says only when it compiles that it does not know the processor: its 3.0, the newest on PyPI, has the LLVM of
-    2022, which takes AMD's Zen 5, for one, for a 'generic' target, which its Clang refuses."""
+    """Why OpenCL recipes cannot run here, or None. PoCL says only when it compiles that it does not know the processor,
+    so that a process of its own tries it: the newest on PyPI, 3.0 of 2022, takes AMD's Zen 5, for one, for a 'generic'
+    target, which its Clang refuses."""
     drivers = opencl_drivers()
     if not drivers:
         return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # the recipe's own process will say what is wrong
-        if any("pocl" in icd.read_text(errors="replace") for icd in drivers):
-            command = [sys.executable, "-P", "-c", OPENCL_BUILD]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
-            if UNKNOWN_PROCESSOR in done.stderr:
-                return "no OpenCL driver for this processor, which PoCL does not know: gpu-cookbook doctor"
-    return None
+    if not any("pocl" in _content(icd) for icd in drivers):
+        return None
+    command = [sys.executable, "-P", "-c", OPENCL_BUILD]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None  # the recipe's own process will say what is wrong
+    return POCL_IS_OLDER if UNKNOWN_PROCESSOR in done.stderr else None
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # a link that leads nowhere, or a folder
+        return ""
 
 
 def obstacle(recipe: "Recipe") -> str | None:

@@ -882,8 +882,11 @@ def test_without_a_machine_like_this_one_there_is_still_a_way(here):
         choosing.alike([], "multiply")
 
 
-def test_a_machine_without_a_gpu_gets_no_recipe_that_needs_one(here):
+def test_a_machine_without_a_gpu_gets_no_recipe_that_needs_one(here, monkeypatch):
     here()
+    monkeypatch.setattr(machine, "lacks_opencl", lambda: machine.POCL_IS_OLDER)
+    assert "pyopencl" in choosing.useless_here(asked(data=Data.HOST))
+    monkeypatch.setattr(machine, "lacks_opencl", lambda: "no OpenCL driver found: pip install it")
     useless = choosing.useless_here(asked(data=Data.HOST))
     assert "cupy" in useless and not {"numpy", "torch", "torch_cpu", "pyopencl"} & useless
     results = [on_gpu("cupy", transfer=1e-3), on_cpu("numpy", seconds=1.0)]

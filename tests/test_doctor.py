@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import HANG, ROOT
+from conftest import HANG, ROOT, in_opencl
 from rich.console import Console
 
 from gpu_cookbook import catalogue, doctor, machine
@@ -467,24 +467,45 @@ KNOWS_NO_ZEN_5 = "RuntimeError: clBuildProgram failed: BUILD_PROGRAM_FAILURE err
 
 def test_pocl_that_does_not_know_the_processor():
     seen = CPU.probes["PyOpenCL"].seen
-    says(but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)}), "PyOpenCL", "missing", "newer than the LLVM")
+    says(but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)}), "PyOpenCL", "missing", machine.POCL_IS_OLDER)
+
+
+FAKE_PYOPENCL = """
+import types
+device_type = types.SimpleNamespace(CPU=2, GPU=4)
+Device = lambda kind: types.SimpleNamespace(type=kind)
+get_platforms = lambda: [types.SimpleNamespace(get_devices=lambda: [Device(2)])] + OTHERS
+class Context:
+    def __init__(self, devices):
+        self.devices = devices
+class Program:
+    def __init__(self, context, source):
+        self.devices = context.devices
+    def build(self):
+        if [device.type for device in self.devices] == [2]:
+            raise RuntimeError(ERROR)
+"""
+A_GPU = "[types.SimpleNamespace(get_devices=lambda: [Device(4)])]"
 
 
 @pytest.mark.parametrize(
-    ("driver", "error", "lacks"),
+    ("driver", "others", "error", "lacks"),
     [
-        ("libpocl-21062cec.so", KNOWS_NO_ZEN_5, "no OpenCL driver for this processor, which PoCL does not know"),
-        ("libpocl-21062cec.so", "RuntimeError: anything else", "None"),
-        ("libnvidia-opencl.so.1", KNOWS_NO_ZEN_5, "None"),
-        ("", "", "no OpenCL driver found: pip install"),
+        ("libpocl-21062cec.so", "[]", KNOWS_NO_ZEN_5, machine.POCL_IS_OLDER),
+        ("libpocl-21062cec.so", "[]", "anything else", "None"),
+        ("libpocl-21062cec.so", A_GPU, KNOWS_NO_ZEN_5, "None"),  # recipes take the GPU
+        ("libnvidia-opencl.so.1", "[]", KNOWS_NO_ZEN_5, "None"),  # not asked
+        ("", "[]", "", "no OpenCL driver found: pip install"),
     ],
 )
-def test_opencl_recipes_are_skipped_where_pocl_does_not_know_the_processor(driver, error, lacks, tmp_path):
-    icd = tmp_path / "pyopencl/.libs/some.icd"
-    icd.parent.mkdir(parents=True)
+def test_opencl_recipes_are_skipped_where_pocl_does_not_know_the_processor(driver, others, error, lacks, tmp_path):
+    drivers = tmp_path / "pyopencl/.libs"
+    drivers.mkdir(parents=True)
     if driver:
-        icd.write_text(driver)
-    (tmp_path / "pyopencl/__init__.py").write_text(f"raise RuntimeError({error!r})")
+        (drivers / "a.icd").symlink_to("nowhere")
+        (drivers / "b.icd").write_text(driver)
+    fake = f"{FAKE_PYOPENCL}\nOTHERS, ERROR = {others}, {error!r}"
+    (tmp_path / "pyopencl/__init__.py").write_text(fake)
     found = subprocess.run(
         [sys.executable, "-c", "from gpu_cookbook import machine; print(machine.lacks_opencl())"],
         env=os.environ | {"PYTHONPATH": str(tmp_path), "OCL_ICD_VENDORS": str(tmp_path / "none")},
@@ -493,6 +514,11 @@ def test_opencl_recipes_are_skipped_where_pocl_does_not_know_the_processor(drive
         timeout=HANG,
     )
     assert found.stdout.startswith(lacks), found.stderr
+
+
+@in_opencl
+def test_the_smallest_kernel_compiles():
+    exec(machine.OPENCL_BUILD, {})
 
 
 def test_no_opencl_in_the_driver():

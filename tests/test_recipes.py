@@ -114,6 +114,13 @@ def test_dask_puts_many_partitions_in_order(recipe, monkeypatch):
         assert Expected(workload, inputs).disagreement(compute(recipe, inputs)) is None
 
 
+def test_variances_of_pca_that_are_exactly_equal_leave_room():
+    workload = catalogue.workload_module("pca")
+    for samples in (np.vstack((np.eye(10), -np.eye(10))), np.zeros((20, 10))):
+        limits = workload.tolerance(workload.reference(samples), samples)
+        assert np.all(limits >= 0) and np.all(limits[:, 1:] == 2)  # no direction is more right than another
+
+
 def test_a_size_of_pca_with_too_few_rows_or_columns_is_refused():
     for size in ((9, 20), (20, 9)):
         with pytest.raises(ValueError, match=f"at least 10 rows and 10 columns, not {size[0]}×{size[1]}"):

@@ -757,6 +757,14 @@ def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clon
         assert f"with 2 × NVIDIA H200; this one has {there}. Give this one a name of its own" in said
         assert ("unset CUDA_VISIBLE_DEVICES" in said) == hidden
     assert path.read_bytes() == before
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200", "NVIDIA H200"))
+    for memory, same in ((2**36 * 1.05, True), (2**35, False)):  # as of one name, with and without error correction
+        path.write_text(json.dumps(json.loads(before) | {"gpu_ram": str(int(memory))}))
+        if same:
+            store.Writer(store.Store(), "mine")
+        else:
+            with pytest.raises(commits.StoreError, match="H200 of 34.4 GB; this one has 2 × NVIDIA H200 of 68.7 GB"):
+                store.Writer(store.Store(), "mine")
 
 
 def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
@@ -764,15 +772,22 @@ def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
     add(store.Writer(store.Store(), "mine"), "numpy", 40_000)
     path = clone / "benchmarks/results/mine/machine.json"
     facts = json.loads(path.read_text())
+    assert facts["cpu_model"]
     older = {key: value for key, value in facts.items() if key != "cpu_model"}
     for there in (facts | {"os": "Linux 7"}, facts, older):
         path.write_text(json.dumps(there))
+        add(store.Writer(store.Store(), "mine"), "numpy", 40_000)
+        # Nobody knows of which model the older results are.
+        assert json.loads(path.read_text()).get("cpu_model") == there.get("cpu_model")
+    with monkeypatch.context() as less:
+        less.setattr(machine, "processor_model", lambda: "")  # as where /proc is not to be seen
+        path.write_text(json.dumps(facts))
         store.Writer(store.Store(), "mine")
-    for change in ({"cpu": "another processor"}, {"num_cpu": "999"}, {"cpu_model": "AuthenticAMD, family 1, model 1"}):
+    for change in ({"cpu": "another processor"}, {"num_cpu": "999"}, {"cpu_model": "cpu family 1"}):
         changed = facts | change
         path.write_text(json.dumps(changed))
-        model = f" ({changed['cpu_model']})" if "cpu_model" in changed else ""  # Arm's have none
-        words = re.escape(f"with no GPU, and {changed['num_cpu']} cores of {changed['cpu']}{model}; this one")
+        described = f"{changed['num_cpu']} cores of {changed['cpu']} ({changed['cpu_model']})"
+        words = re.escape(f"with no GPU, and {described}; this one")
         with pytest.raises(commits.StoreError, match=words):
             store.Writer(store.Store(), "mine")
     path.write_text("{")

@@ -288,7 +288,7 @@ def _explain(
     if name == "PyOpenCL" and not tried.seen.get("platforms") and re.search("platform", error, re.IGNORECASE):
         return "broken", "finds no OpenCL device", _install_opencl(facts)
     if name == "PyOpenCL" and machine.UNKNOWN_PROCESSOR in error:
-        return "missing", "PoCL does not know this processor, which is newer than the LLVM that it was built with", ""
+        return "missing", machine.POCL_IS_OLDER, ""
     if framework.needs_gpu and not facts.gpus and re.search(r"libcuda\b|CUDA driver|nvml", error, re.IGNORECASE):
         return "missing", "installed, but does not start without an NVIDIA GPU", ""
     if facts.gpus:

@@ -71,9 +71,8 @@ import pyopencl as cl
 platforms = [p for p in cl.get_platforms() if p.get_devices()]
 seen["platforms"] = [(p.name, p.version, [d.name.strip() for d in p.get_devices()]) for p in platforms]
 assert platforms, "no platform has a device"
-for p in platforms:
-    cl.Program(cl.Context(p.get_devices()), "__kernel void nothing() {}").build()
-""",
+"""
+        + machine.OPENCL_BUILD,
     ),
     Framework("Numba", "numba", ("numba",), "import numba; numba.njit(lambda x: x + 1, cache=False)(1)"),
     Framework(

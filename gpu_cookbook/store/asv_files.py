@@ -45,6 +45,7 @@ from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, runs, sent
 from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
 from gpu_cookbook.store.runs import Line, Lines
+from gpu_cookbook.units import memory
 from gpu_cookbook.words import plain
 
 BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
@@ -491,25 +492,44 @@ def refuse_another_machine(folder: Path) -> None:
         raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from None
     theirs, ours = gpus_in(there), gpus_in(here)
     if theirs:
-        same = theirs == ours
+        same = theirs == ours and _of_one_size(there, here)
     elif theirs := gpus_of(Lines(folder).lines):  # asv machine and asv run may have written machine.json
         same = are_among(theirs, ours)
     else:
-        same = all(there.get(key) in (None, here.get(key)) for key in ("cpu", "num_cpu", CPU_MODEL))
+        same = all(there[key] == here[key] for key in ("cpu", "num_cpu", CPU_MODEL) if key in there and key in here)
     if not same:
         hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
         hidden = " If it is the same machine, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
+        by_memory = theirs == ours
         raise StoreError(
-            f"{folder.name} has the results of another machine, with {_described(theirs, there)}; this one has"
-            f" {_described(ours, here)}. Give this one a name of its own: --machine NAME, or --save NAME of a script in"
-            f" benchmarks/.{hidden}"
+            f"{folder.name} has the results of another machine, with {_described(theirs, there, by_memory)}; this one"
+            f" has {_described(ours, here, by_memory)}. Give this one a name of its own: --machine NAME, or --save NAME"
+            f" of a script in benchmarks/.{hidden}"
         )
 
 
-def _described(gpus: Gpus, facts: Mapping[str, str]) -> str:
+def _of_one_size(there: Mapping[str, str], here: Mapping[str, str]) -> bool:
+    """Whether the GPUs may be the same by their memory, which some names come with two sizes of. With error correction
+    on or off, or under another driver, a GPU has a few per cent more or less."""
+    sizes = [int(facts[GPU_RAM]) for facts in (there, here) if re.fullmatch("[0-9]{1,20}", facts.get(GPU_RAM, ""))]
+    return len(sizes) < 2 or max(sizes) <= 1.2 * min(sizes)
+
+
+def _facts_for(folder: Path) -> dict[str, str]:
+    """_this_machine(), as machine.json in this folder is to have it: if one is there that does not say which model the
+    processor is, as none once did, nobody knows whether it was this one."""
+    facts, path = _this_machine(), folder / "machine.json"
+    if path.exists() and CPU_MODEL not in door.read_file(path):
+        facts.pop(CPU_MODEL, None)
+    return facts
+
+
+def _described(gpus: Gpus, facts: Mapping[str, str], by_memory: bool) -> str:
+    if gpus:
+        return named_gpus(gpus) + (f" of {memory(int(facts[GPU_RAM]))}" if by_memory else "")
     model = f" ({facts[CPU_MODEL]})" if CPU_MODEL in facts else ""
-    cores, name = facts.get("num_cpu", "an unknown number of"), facts.get("cpu", "a processor")
-    return named_gpus(gpus) or f"no GPU, and {cores} cores of {name}{model}"
+    cores, name = facts.get("num_cpu", "an unknown number of"), facts.get("cpu") or "a processor"
+    return f"no GPU, and {cores} cores of {name}{model}"
 
 
 def existing(python: str) -> str:
@@ -547,7 +567,7 @@ class Writer:
             )
         refuse_another_machine(store.folder / machine_name)
         self.machine = asv_machine.Machine()
-        self.machine.__dict__.update(_this_machine(), machine=machine_name)
+        self.machine.__dict__.update(_facts_for(store.folder / machine_name), machine=machine_name)
         self.python = ".".join(map(str, sys.version_info[:2]))
         self.environment = existing(self.python)
         text = io.StringIO()

@@ -28,7 +28,7 @@ SHARED = {  # with lines of all machines
 }
 LINES = {runs.FILE: runs.KIND, **SHARED, sent.FILE: sent.KIND}
 CONTENTS = {  # of a machine's folder, besides asv's results
-    "machine.json": "processor, memory and system, from asv",
+    "machine.json": "processor, memory, system and GPUs",
     runs.FILE: "each measurement with its conditions",
     scaling.FILE: "what gpu-cookbook scale measured",
     LIMITS: "how near the fastest recipes come to their targets",
