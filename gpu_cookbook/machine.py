@@ -208,9 +208,8 @@ def processor_model() -> str:
 @cache
 def _cpuinfo() -> dict[str, str]:
     """What Linux says of the first core."""
-    path = Path("/proc/cpuinfo")
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    pairs = (line.partition(":")[::2] for line in text.partition("\n\n")[0].splitlines())
+    first = text_of(Path("/proc/cpuinfo")).partition("\n\n")[0]
+    pairs = (line.partition(":")[::2] for line in first.splitlines())
     return {name.strip(): value.strip() for name, value in pairs}
 
 
@@ -346,7 +345,7 @@ def lacks_opencl() -> str | None:
     drivers = opencl_drivers()
     if not drivers:
         return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
-    if not any("pocl" in _content(icd) for icd in drivers):
+    if not any("pocl" in text_of(icd) for icd in drivers):
         return None
     command = [sys.executable, "-P", "-c", OPENCL_BUILD]
     try:
@@ -358,10 +357,11 @@ def lacks_opencl() -> str | None:
     return POCL_IS_OLDER if UNKNOWN_PROCESSOR in done.stderr else None
 
 
-def _content(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What is in a file; empty if it cannot be read, as a link that leads nowhere."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # a link that leads nowhere, or a folder
+    except OSError:
         return ""
 
 

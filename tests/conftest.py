@@ -27,6 +27,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (FEWER_CALLS, os.environ
 CHROMIUM = shutil.which("chromium")
 GET_CHROMIUM = "chromium is not on PATH: apt install chromium"
 in_browser = pytest.mark.skipif(not CHROMIUM, reason=GET_CHROMIUM)
+# PyOpenCL is not installed everywhere, and PoCL does not know every processor.
 NO_OPENCL = machine.obstacle(catalogue.find("multiply", "pyopencl"))
 in_opencl = pytest.mark.skipif(bool(NO_OPENCL), reason=NO_OPENCL or "")
 # The files that take longest, the longest first: they begin first, so that all processes end at about the same time.

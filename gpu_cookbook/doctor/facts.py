@@ -422,7 +422,7 @@ def gather() -> Facts:
         nvccs=nvccs,
         compiler=_compiler(),
         headers=Path(sysconfig.get_path("include", "posix_prefix"), "Python.h").exists(),  # Triton looks only there
-        opencl_drivers=tuple((str(path), _read(path)) for path in machine.opencl_drivers()),
+        opencl_drivers=tuple((str(path), machine.text_of(path)) for path in machine.opencl_drivers()),
         nvidia_opencl=_loads("libnvidia-opencl.so.1"),
         packages=packages,
         requirements=requirements,
@@ -554,16 +554,9 @@ def _compiler() -> tuple[str, str] | None:
 def _nvidia_on_bus() -> bool:
     """Whether the machine has a display controller (PCI class 03) by NVIDIA (vendor 10de), with or without a driver."""
     return any(
-        _read(device / "vendor").strip() == "0x10de" and _read(device / "class").startswith("0x03")
+        machine.text_of(device / "vendor").strip() == "0x10de" and machine.text_of(device / "class").startswith("0x03")
         for device in Path("/sys/bus/pci/devices").glob("*")
     )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _loads(library: str) -> bool:

@@ -110,11 +110,10 @@ class Store:
             facts = door.read_file(self.folder / machine_name / "machine.json")
         except (door.Unfit, OSError):
             return None, None
-        stated = {key: int(text) for key, text in facts.items() if re.fullmatch("[0-9]{1,20}", str(text))}
         named = [re.search(r"^(?!.*(?:GH200|MIG)).*?\b(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
         gpus = [int(each[1]) * 2**30 for each in named if each]
         known = gpus and len(gpus) == len(named)
-        return stated.get("ram"), stated.get(GPU_RAM, min(gpus) if known else None)
+        return _bytes(facts, "ram"), _bytes(facts, GPU_RAM) or (min(gpus) if known else None)
 
     def _load(self, machine_folder: Path | None) -> tuple[list[Result], list[str]]:
         files: dict[Path, Any] = {}
@@ -511,8 +510,13 @@ def refuse_another_machine(folder: Path) -> None:
 def _of_one_size(there: Mapping[str, str], here: Mapping[str, str]) -> bool:
     """Whether the GPUs may be the same by their memory, which some names come with two sizes of. With error correction
     on or off, or under another driver, a GPU has a few per cent more or less."""
-    sizes = [int(facts[GPU_RAM]) for facts in (there, here) if re.fullmatch("[0-9]{1,20}", facts.get(GPU_RAM, ""))]
+    sizes = [size for facts in (there, here) if (size := _bytes(facts, GPU_RAM))]
     return len(sizes) < 2 or max(sizes) <= 1.2 * min(sizes)
+
+
+def _bytes(facts: Mapping[str, str], key: str) -> int | None:
+    text = facts.get(key, "")
+    return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
 
 
 def _facts_for(folder: Path) -> dict[str, str]:
