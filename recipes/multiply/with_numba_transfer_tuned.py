@@ -8,7 +8,7 @@ From and into page-locked memory, as pinned() makes it, nothing is copied: both 
 and arrays may be larger than the GPU's memory. Others pass through page-locked buffers that threads fill and empty,
 or the caller alone if they are small. Up to 144 MiB stay until lane.cache_clear(). Numba frees late:
 cuda.current_context().deallocations.
-On an NVIDIA H200, 2**28 products take 72 ms, page-locked ones 44.
+On an NVIDIA H200, 2**28 products take 105 ms, page-locked ones 44.
 """
 
 from concurrent.futures import ThreadPoolExecutor
