@@ -1064,6 +1064,9 @@ def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
         shares = ", ".join(f"{seconds / total:.0%} {phase}" for phase, seconds in phases)
         print(f"{total:,.0f} s, {total / outcome.measured:.1f} s per result: {shares}", file=sys.stderr)
     here = machine.environment()
-    missed = strict and any(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
+    missed = strict and sum(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
+    if missed:
+        skipped = f"{counted(missed, 'result')} of this environment skipped"
+        print(f"--strict: {skipped}, which counts as failed", file=sys.stderr)
     if counts[Status.FAILED] or counts[Status.REFUSED] or missed:
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -49,8 +50,10 @@ devices = [device for platform in cl.get_platforms() for device in platform.get_
 device = next((d for d in devices if d.type & cl.device_type.GPU), devices[0])
 cl.Program(cl.Context([device]), "__kernel void nothing() {}").build()
 """
+POCL = "Portable Computing Language"  # its platform's name
 UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
 POCL_IS_OLDER = "no OpenCL driver for this processor, which is newer than PoCL's compiler"
+NO_OPENCL_DEVICE = "no OpenCL driver that works: gpu-cookbook doctor says more"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -339,13 +342,16 @@ def opencl_drivers() -> tuple[Path, ...]:
 
 @cache
 def lacks_opencl() -> str | None:
-    """Why OpenCL recipes cannot run here, or None. PoCL says only when it compiles that it does not know the processor,
-    so that a process of its own tries it: the newest on PyPI, 3.0 of 2022, takes AMD's Zen 5, for one, for a 'generic'
-    target, which its Clang refuses."""
+    """Why OpenCL recipes cannot run here, or None.
+
+    A process of its own tries it if a driver's library cannot be loaded, and with PoCL, which says only when it
+    compiles that it does not know the processor: the newest on PyPI, 3.0 of 2022, takes AMD's Zen 5, for one, for a
+    'generic' target, which its Clang refuses."""
     drivers = opencl_drivers()
     if not drivers:
         return 'no OpenCL driver found: pip install "pyopencl[pocl]"'
-    if not any("pocl" in text_of(icd) for icd in drivers):
+    libraries = [text_of(icd).strip() for icd in drivers]
+    if not any("pocl" in library for library in libraries) and all(map(loads, libraries)):
         return None
     command = [sys.executable, "-P", "-c", OPENCL_BUILD]
     try:
@@ -354,7 +360,18 @@ def lacks_opencl() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None  # the recipe's own process will say what is wrong
-    return POCL_IS_OLDER if UNKNOWN_PROCESSOR in done.stderr else None
+    if UNKNOWN_PROCESSOR in done.stderr:
+        return POCL_IS_OLDER
+    return NO_OPENCL_DEVICE if re.search("PLATFORM_NOT_FOUND|^IndexError", done.stderr, re.MULTILINE) else None
+
+
+def loads(library: str) -> bool:
+    """Whether the dynamic linker finds a library, tried in another process, because loading can have side effects."""
+    command = [sys.executable, "-I", "-S", "-c", f"import ctypes; ctypes.CDLL({library!r})"]
+    try:
+        return bool(library) and subprocess.run(command, capture_output=True, timeout=20).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def text_of(path: Path) -> str:

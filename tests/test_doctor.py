@@ -467,14 +467,15 @@ KNOWS_NO_ZEN_5 = "RuntimeError: clBuildProgram failed: BUILD_PROGRAM_FAILURE err
 
 def test_pocl_that_does_not_know_the_processor():
     seen = CPU.probes["PyOpenCL"].seen
-    says(but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)}), "PyOpenCL", "missing", machine.POCL_IS_OLDER)
+    here = but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)})
+    says(here, "PyOpenCL", "missing", machine.POCL_IS_OLDER)
+    says(here, "Device", "missing", "compiles nothing for it")
+    says(CPU, "Device", "ok", "Portable Computing Language, OpenCL 3.0")
 
 
 FAKE_PYOPENCL = """
 import types
 device_type = types.SimpleNamespace(CPU=2, GPU=4)
-Device = lambda kind: types.SimpleNamespace(type=kind)
-get_platforms = lambda: [types.SimpleNamespace(get_devices=lambda: [Device(2)])] + OTHERS
 class Context:
     def __init__(self, devices):
         self.devices = devices
@@ -482,29 +483,39 @@ class Program:
     def __init__(self, context, source):
         self.devices = context.devices
     def build(self):
-        if [device.type for device in self.devices] == [2]:
+        if [device.type for device in self.devices] == [device_type.CPU]:
             raise RuntimeError(ERROR)
+def platform(kind):
+    return types.SimpleNamespace(get_devices=lambda: [types.SimpleNamespace(type=kind)])
+def no_platform():
+    raise RuntimeError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")
 """
-A_GPU = "[types.SimpleNamespace(get_devices=lambda: [Device(4)])]"
+A_CPU, BOTH = "[platform(device_type.CPU)]", "[platform(device_type.CPU), platform(device_type.GPU)]"
+LEADS_NOWHERE, POCL, LOADS, LOADS_NOT = "", "libpocl-21062cec.so", "libc.so.6", "lib-of-no-driver.so.1"
 
 
 @pytest.mark.parametrize(
-    ("driver", "others", "error", "lacks"),
+    ("drivers", "platforms", "error", "lacks"),
     [
-        ("libpocl-21062cec.so", "[]", KNOWS_NO_ZEN_5, machine.POCL_IS_OLDER),
-        ("libpocl-21062cec.so", "[]", "anything else", "None"),
-        ("libpocl-21062cec.so", A_GPU, KNOWS_NO_ZEN_5, "None"),  # recipes take the GPU
-        ("libnvidia-opencl.so.1", "[]", KNOWS_NO_ZEN_5, "None"),  # not asked
-        ("", "[]", "", "no OpenCL driver found: pip install"),
+        ([LEADS_NOWHERE, POCL], A_CPU, KNOWS_NO_ZEN_5, machine.POCL_IS_OLDER),
+        ([POCL], A_CPU, "anything else", "None"),  # the recipe's own process will say it
+        ([POCL], BOTH, KNOWS_NO_ZEN_5, "None"),  # recipes take the GPU
+        ([POCL], "no_platform()", "", machine.NO_OPENCL_DEVICE),
+        ([LOADS], "no_platform()", "", "None"),  # not asked
+        ([LOADS, LOADS_NOT], BOTH, "", "None"),
+        ([LOADS_NOT], "no_platform()", "", machine.NO_OPENCL_DEVICE),
+        ([LOADS_NOT], "[]", "", machine.NO_OPENCL_DEVICE),
+        ([LEADS_NOWHERE], "no_platform()", "", machine.NO_OPENCL_DEVICE),
+        ([], "no_platform()", "", "no OpenCL driver found: pip install"),
     ],
 )
-def test_opencl_recipes_are_skipped_where_pocl_does_not_know_the_processor(driver, others, error, lacks, tmp_path):
-    drivers = tmp_path / "pyopencl/.libs"
-    drivers.mkdir(parents=True)
-    if driver:
-        (drivers / "a.icd").symlink_to("nowhere")
-        (drivers / "b.icd").write_text(driver)
-    fake = f"{FAKE_PYOPENCL}\nOTHERS, ERROR = {others}, {error!r}"
+def test_opencl_recipes_are_skipped_where_no_driver_works(drivers, platforms, error, lacks, tmp_path):
+    folder = tmp_path / "pyopencl/.libs"
+    folder.mkdir(parents=True)
+    for number, driver in enumerate(drivers):
+        icd = folder / f"{number}.icd"
+        icd.write_text(f"{driver}\n") if driver else icd.symlink_to("nowhere")
+    fake = f"{FAKE_PYOPENCL}\nERROR = {error!r}\ndef get_platforms():\n    return {platforms}\n"
     (tmp_path / "pyopencl/__init__.py").write_text(fake)
     found = subprocess.run(
         [sys.executable, "-c", "from gpu_cookbook import machine; print(machine.lacks_opencl())"],

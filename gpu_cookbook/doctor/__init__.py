@@ -167,9 +167,13 @@ def _judge_compiler(facts: Facts) -> Finding:
 def _judge_opencl(facts: Facts) -> Iterator[Finding]:
     pyopencl = facts.probes.get("PyOpenCL")
     platforms = pyopencl.seen.get("platforms", []) if pyopencl else []
+    too_new = bool(pyopencl) and machine.UNKNOWN_PROCESSOR in pyopencl.error
     for name, version, devices in platforms:
+        useless = too_new and name == machine.POCL
+        rest = ", which compiles nothing for it" * useless
         for device in devices:
-            yield Finding("OpenCL", "Device", device, "ok", f"{name}, {' '.join(version.split()[:2])}")
+            status = "missing" if useless else "ok"
+            yield Finding("OpenCL", "Device", device, status, f"{name}, {' '.join(version.split()[:2])}{rest}")
     files = [path for path, _ in facts.opencl_drivers]
     if files:
         names = ", ".join(Path(path).name for path in files)

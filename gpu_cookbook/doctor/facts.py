@@ -423,7 +423,7 @@ def gather() -> Facts:
         compiler=_compiler(),
         headers=Path(sysconfig.get_path("include", "posix_prefix"), "Python.h").exists(),  # Triton looks only there
         opencl_drivers=tuple((str(path), machine.text_of(path)) for path in machine.opencl_drivers()),
-        nvidia_opencl=_loads("libnvidia-opencl.so.1"),
+        nvidia_opencl=machine.loads("libnvidia-opencl.so.1"),
         packages=packages,
         requirements=requirements,
         probes=_probe_all(_installed_here(known, packages), bool(nvidia and nvidia.gpus)),
@@ -557,9 +557,3 @@ def _nvidia_on_bus() -> bool:
         machine.text_of(device / "vendor").strip() == "0x10de" and machine.text_of(device / "class").startswith("0x03")
         for device in Path("/sys/bus/pci/devices").glob("*")
     )
-
-
-def _loads(library: str) -> bool:
-    """Whether the dynamic linker finds a library, tried in another process, because loading can have side effects."""
-    code = f"import ctypes; ctypes.CDLL({library!r}); print('yes')"
-    return bool(_run(sys.executable, "-I", "-S", "-c", code))
