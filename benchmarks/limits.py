@@ -360,27 +360,56 @@ def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, 
     return tables.Entry(what), named, *map(tables.Entry, others)
 
 
-def kept_tables(results: Sequence[Result], path: Path = FILE) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
-    """The last stored table, and the ladders of that machine; and what is wrong with each line that cannot be used.
-    StoreError if nothing is stored. ``results``: all that are stored; ``path``: of a machine that came in, the file in
-    its own folder."""
+def kept(path: Path = FILE) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """{machine: its last stored line}, the newest last, and what is wrong with each line that cannot be used. ``path``:
+    of a machine that came in, the file in its own folder."""
     lines, complaints = door.read_lines(path, "limits")
-    if not lines:
+    last: dict[str, dict[str, Any]] = {}
+    for _, line in lines:
+        last.pop(line["machine"], None)
+        last[line["machine"]] = line
+    return last, complaints
+
+
+def kept_tables(
+    results: Sequence[Result], name: str | None = None, path: Path = FILE
+) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
+    """The last stored table of a machine, or of any, and the ladders of that machine; and what is wrong with each line
+    that cannot be used. StoreError if nothing is stored. ``results``: all that are stored; ``path``: as in kept()."""
+    last, complaints = kept(path)
+    if name not in (None, *last) or not last:
         nothing = f"Nothing is stored in {path} yet. To measure: python benchmarks/limits.py --save NAME"
         raise StoreError("\n".join([*complaints, nothing]))
-    _, kept = lines[-1]
+    line = last[name] if name else [*last.values()][-1]
     measured = (
-        f"Measured on {kept['machine']} ({kept['device']}, driver {kept['driver']}), {kept['date']}, commit"
-        f" {kept['commit'][:8]}. {STALE} The recipe or its kernel has changed since."
+        f"Measured on {line['machine']} ({line['device']}, driver {line['driver']}), {line['date']}, commit"
+        f" {line['commit'][:8]}. {STALE} The recipe or its kernel has changed since."
     )
-    changed = commits.changed_since(store.Store().root, kept["commit"])
-    reached = [entries(row, changed) for row in kept["rows"] if is_there(row)]
     head = ("ladder", "step", "what it is", "time", "gain")
     found = (
-        table("The fastest recipes and their targets", HEADINGS, "llrlrrl", reached, measured),
-        table("Ladders", head, "lllrr", (step.entries for step in ladders(results, kept["machine"]))),
+        table("The fastest recipes and their targets", HEADINGS, "llrlrrl", rows_of(line), measured),
+        table("Ladders", head, "lllrr", (step.entries for step in ladders(results, line["machine"]))),
     )
     return found, complaints
+
+
+def rows_of(line: Mapping[str, Any]) -> list[tuple[tables.Entry, ...]]:
+    """The rows of a stored line, in the columns of HEADINGS."""
+    changed = commits.changed_since(store.Store().root, line["commit"])
+    return [entries(row, changed) for row in line["rows"] if is_there(row)]
+
+
+def apart(lines: Mapping[str, Mapping[str, Any]]) -> tables.Table:
+    """The targets that some of these machines reach and others do not, with the code of today. ``lines``: of kept()."""
+    found = [{(row[0].text, row[1].text): row for row in rows_of(line)} for line in lines.values()]
+    those = [[mine[key] for mine in found] for key in found[0] if all(key in mine for mine in found)]
+    differing = [
+        (*same[0][:2], same[0][-2], *(entry for row in same for entry in (row[-3], row[-1])))
+        for same in those
+        if len({row[-1].text for row in same}) > 1 and not any(row[2].text.startswith(STALE) for row in same)
+    ]
+    head = [*HEADINGS[:2], HEADINGS[-2], *(text for name in lines for text in (name, "reached"))]
+    return table("Targets that not every machine reaches", head, f"llr{'rl' * len(lines)}", differing)
 
 
 @dataclass(frozen=True)

@@ -95,9 +95,10 @@ def write():
     one_kind = beside.of_one_kind([*stored.results().values()])
     put("generated/one-kind.html", tables_html(one_kind, ""))
     put("generated/history.md", history_list())
-    reached, complaints = limits.kept_tables(stored.every_result())
+    reached, complaints = limits.kept_tables(stored.every_result(), stored.GPU_MACHINE)
     stored.complain(complaints)
     put("generated/limits.html", tables_html(reached, ""))
+    put("generated/limits-apart.html", table_html(limits.apart(limits.kept()[0]), ""))
     put("generated/reach.html", tables_html([reach.by_framework(stored.of(stored.GPU_MACHINE))], ""))
     put("generated/choose.txt", advice_printed())
     put("generated/choosing.html", tables_html(advising.tables(stored.every_result()), ""))
@@ -498,8 +499,10 @@ def machine_page(machine: str) -> str:
         found = [table for table in scaling_tables.build_tables(rows) if table.rows]
         lines += ["## From one core to every GPU", ""]
         lines += fragment(f"{machine}-scaling", "", found, scaled(rows), "../")
-    if (own := limits.FILE.parent / machine / limits.FILE.name).exists():
-        (reached, _), complaints = limits.kept_tables(stored.every_result(), own)
+    own = limits.FILE.parent / machine / limits.FILE.name
+    path = own if own.exists() else limits.FILE
+    if machine in limits.kept(path)[0]:
+        (reached, _), complaints = limits.kept_tables(stored.every_result(), machine, path)
         stored.complain(complaints)
         lines += ["## The fastest recipes and their targets", ""]
         lines += fragment(f"{machine}-limits", "", [reached], [], "../")

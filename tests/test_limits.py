@@ -1,5 +1,6 @@
 """benchmarks/limits.py: what it says of a figure, and where it cannot measure. Its figures are a GPU's."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import TIMED, Metric, Result, Status, Timing
 from gpu_cookbook.run import compare
 from gpu_cookbook.store.asv_files import Store, Writer
+from gpu_cookbook.store.commits import StoreError
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
 limits = loaded(SCRIPT)
@@ -85,6 +87,27 @@ def test_what_is_stored_of_the_same_code_counts_at_any_commit_and_is_named(clone
     limits.main(save="m", stored=False)
     assert f"  1 result is already stored: 1 of commit {first[:8]}, " in capsys.readouterr().err
     assert limits.LARGE not in {recipe.technique: sizes for recipe, sizes in asked}["torch"]
+
+
+def test_each_machine_has_its_last_line_and_only_differing_targets_are_set_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ladders", lambda results, name: ())
+    line = json.loads(limits.FILE.read_text().splitlines()[-1])
+    near = ("matmul 200", "cupy_tuned", "9 µs", "10 µs: PyTorch", 0.9, 1.0, "ratio")
+    far = (*near[:4], 1.1, *near[5:])
+    same = ("multiply 2**28", "torch", "1 GB/s", "2 GB/s: a copy", 0.5, 0.97, "share")
+    file = tmp_path / "limits.jsonl"
+    lines = [("one", [near, same]), ("other", [near, same]), ("one", [far, same])]
+    file.write_text("".join(json.dumps(line | {"machine": name, "rows": rows}) + "\n" for name, rows in lines))
+    last, complaints = limits.kept(file)
+    assert ([*last], complaints) == (["other", "one"], [])
+    expected = ["matmul 200", "cupy_tuned", "≤ 1.00", "0.900 ×", "yes", "1.10 ×", "no"]
+    assert [[entry.text for entry in row] for row in limits.apart(last).rows] == [expected]
+    (shown, _), _ = limits.kept_tables([], "other", file)
+    assert [row[-1].text for row in shown.rows] == ["yes", "no"]
+    (newest, _), _ = limits.kept_tables([], path=file)
+    assert [row[-1].text for row in newest.rows] == ["no", "no"]
+    with pytest.raises(StoreError, match="Nothing is stored in .*limits.jsonl"):
+        limits.kept_tables([], "another", file)
 
 
 def test_without_a_gpu_it_says_so(tmp_path):

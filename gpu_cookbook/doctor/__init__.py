@@ -167,7 +167,7 @@ def _judge_compiler(facts: Facts) -> Finding:
 def _judge_opencl(facts: Facts) -> Iterator[Finding]:
     pyopencl = facts.probes.get("PyOpenCL")
     platforms = pyopencl.seen.get("platforms", []) if pyopencl else []
-    too_new = bool(pyopencl) and machine.UNKNOWN_PROCESSOR in pyopencl.error
+    too_new = machine.UNKNOWN_PROCESSOR in (pyopencl.error if pyopencl else "")
     for name, version, devices in platforms:
         useless = too_new and name == machine.POCL
         rest = ", which compiles nothing for it" * useless

@@ -7,7 +7,7 @@ Environment: numba_mlir
 Math: float64, but the square root is refined from a float32 one, right to about one rounding
 
 Only the samples of the subset are made, by Philox, written out here, as the library's generator makes others; none is
-stored. On an NVIDIA H200: 12.9 ms for 100,000² instead of 128 (with_numba_mlir.py).
+stored. On an NVIDIA H200: 13.0 ms for 100,000² instead of 128 (with_numba_mlir.py).
 """
 
 import math
