@@ -527,7 +527,7 @@ def measured_page(machine: str, workload: str) -> str:
     lines += [f"[history](../../history/{machine}/{workload}.md).", "", *legend()]
     name, root = f"{machine}-{workload}", "../../"
     lines += fragment(name, filters(mine), [], [], root)
-    found = tables.measured(stored.of(machine), workload=workload)
+    found = tables.measured(mine, known=stored.of(machine))
     for metric in Metric:  # one heading for all environments, whose notes follow the tables
         if its := [replace(table, notes=()) for table in found if table.metric == metric]:
             lines += [f"## {metric.capitalize()}", "", *fragment(f"{name}-{anchor(metric)}", "", its, [], root)]

@@ -668,7 +668,8 @@ def tables(
         fail("\n".join([*complaints, str(error), *elsewhere]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs and (workloads or techniques):
-        found = measured(shown, lane)
+        known, _ = store.select(every, machines, commits, environments)
+        found = measured(shown, lane, known)
     elif not pairs:
         short = form is TableFormat.table
         found = (short and in_brief(shown, lane)) or [*measured(shown, lane), *abilities(shown)]

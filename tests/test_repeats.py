@@ -12,7 +12,7 @@ from test_store import recipe, result, stored
 
 from gpu_cookbook import repeats
 from gpu_cookbook.catalogue import find
-from gpu_cookbook.render import beside
+from gpu_cookbook.render import beside, tables
 from gpu_cookbook.results import Metric, Origin, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST, MANY
@@ -214,6 +214,22 @@ def test_each_run_is_stored_and_shown(clone):
     assert "Another run on this machine: 95 % of the CPU's values within resident ×1.74" in " ".join(out.split())
     out, _ = cookbook("tables", "multiply", "--machine", "m", "--format", "csv")
     assert "next_low" in out.splitlines()[0]
+
+
+def test_the_interval_of_one_lane_is_that_of_all_results():
+    times = {"numpy": (1e-5, 1.1e-5, 1e-5), "torch_cpu": (1e-5, 2e-5, 1e-5), "numba_tuned": (1e-5,)}
+    every = [
+        measured_in({run(k): seconds for k, seconds in enumerate(mine)}, technique) for technique, mine in times.items()
+    ]
+
+    def said(found):
+        return [note.text for table in found for note in table.notes if note.text.startswith("Another run")]
+
+    everything = said(tables.measured(every))
+    assert len(everything) == 1
+    for shown in (tables.measured, tables.in_brief):
+        for lane in ("idiomatic", "tuned"):
+            assert said(shown(every, lane)) == everything
 
 
 def test_an_upgrade_is_no_repetition(clone):

@@ -93,11 +93,11 @@ def test_the_tables_of_one_workload_say_of_other_machines_what_all_results_say()
     mine = result("a", runs={Metric.RESIDENT: both})
     other = result("a", workload="matmul", size=4_096, runs={Metric.RESIDENT: far})
     overview, *every = tables.measured([mine, other])
-    alone = tables.measured([mine, other], workload="multiply")
+    alone = tables.measured([mine], known=[mine, other])
     assert [table.rows for table in alone] == [table.rows for table in every if table.workload == "multiply"]
     said = [[note.text for note in found[-1].notes if "of this kind" in note.text] for found in (alone, every)]
     assert said[0] == said[1] != []
-    assert tables.measured([mine], workload="matmul") == []
+    assert tables.measured([], known=[mine]) == []
     (table,) = tables.overviews([other, mine])
     assert (table.head, table.rows) == (overview.head, overview.rows) and "Measured:" in notes([table])
 

@@ -263,29 +263,26 @@ def _measured_with(ok: Sequence[Result]) -> str:
 # ---- Stored results: one metric of a workload over the sizes.
 
 
-def measured(results: Iterable[Result], lane: str | None = None, workload: str | None = None) -> list[Table]:
+def measured(results: Sequence[Result], lane: str | None = None, known: Sequence[Result] | None = None) -> list[Table]:
     """Technique × size, one table per workload and metric. Results of two machines or environments never share one of
     these; before them is the overview of a machine with several workloads. The reasons why something is missing are
     below a workload's last table; how it was measured is below the machine's last table.
 
-    ``lane``: only the results of this lane, plus NumPy's. ``workload``: only its tables; how far the next machine may
-    be from the values is still found from all results.
+    ``lane``: only the results of this lane, plus NumPy's. ``known``: all results of these machines, from which it is
+    found how far the next machine may be from the values; ``results``, if omitted.
     """
-    results = _by_workload(of_lane(results, lane))
+    known = results if known is None else known
     tables: list[Table] = []
-    for there in grouped(results, _place):
-        chosen = [each for each in there if workload in (None, each.workload)]
-        tables += [table for table, _ in _overviews(chosen, results)]
-        for every in grouped(there, _installation):
-            runs = [each for each in every if workload in (None, each.workload)]
-            spreads = repeats.spreads(every)
+    for there in grouped(_by_workload(of_lane(results, lane)), _place):
+        tables += [table for table, _ in _overviews(there, known)]
+        for runs in grouped(there, _installation):
+            spreads = repeats.spreads(each for each in known if _installation(each) == _installation(runs[0]))
             for mine in grouped(runs, lambda each: each.workload):
-                found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
+                found = [_of_metric(mine, metric, source_of(mine, known), spreads) for metric in Metric]
                 tables += [table for table in found if table.rows or table is found[0]]
                 below(tables, reasons_of(mine))
-            if runs:
-                signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]
-                below(tables, [Entry(legend(signs), "note"), provenance("Measured", runs), *elsewhere(spreads)])
+            signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]
+            below(tables, [Entry(legend(signs), "note"), provenance("Measured", runs), *elsewhere(spreads)])
     return tables
 
 
@@ -296,17 +293,17 @@ def overviews(results: Iterable[Result]) -> list[Table]:
     return [replace(table, notes=[provenance("Measured", runs)]) for table, runs in _overviews(results, results)]
 
 
-def in_brief(results: Iterable[Result], lane: str | None = None) -> list[Table]:
+def in_brief(results: Sequence[Result], lane: str | None = None) -> list[Table]:
     """For a terminal: the overview of each machine, or all tables of one with a single workload. ``lane``: see
     measured()."""
-    results = _by_workload(of_lane(results, lane))
     tables: list[Table] = []
-    for there in grouped(results, _place):
+    shown = _by_workload(of_lane(results, lane))
+    for there in grouped(shown, _place):
         if found := overviews(there):
-            below(found, elsewhere(repeats.spreads(there)))
-        tables += found or measured(there)
+            below(found, elsewhere(repeats.spreads(each for each in results if _place(each) == _place(there[0]))))
+        tables += found or measured(there, known=results)
     if any(table.workloads for table in tables):
-        signs = [sign for sign in LEGEND if sign != "%" and (sign != MODE or any(each.mode for each in results))]
+        signs = [sign for sign in LEGEND if sign != "%" and (sign != MODE or any(each.mode for each in shown))]
         below(tables, [Entry(legend(signs), "note")])
     below(tables, [Entry(REST)])
     return tables
