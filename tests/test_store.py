@@ -1,5 +1,6 @@
 """Stored results: asv's own programs read them, and nothing that happens on the way loses any."""
 
+import errno
 import json
 import math
 import os
@@ -254,6 +255,32 @@ def test_a_run_without_a_result_leaves_no_folder(clone):
     add(writer, "numpy", 40_000)
     store.Writer(store.Store(), "m")
     assert len([*folder.iterdir()]) == 3
+
+
+@pytest.mark.parametrize("full", ["shutil.copyfile", "gpu_cookbook.store.journal.append"])
+def test_on_a_full_disk_what_was_stored_stays_as_it_was(full, clone, monkeypatch):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, doubts={Metric.RESIDENT: "other programs were busy"})
+    folder = clone / "benchmarks/results/m"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as disk, pytest.raises(OSError, match="No space left"):
+        disk.setattr(full, fail)
+        add(store.Writer(store.Store(), "m", resume=True), "numpy", 40_000, median=2e-5)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_line_whose_values_never_came_into_asvs_file_does_not_count(clone):
+    """The run that wrote it was killed before."""
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, doubts={Metric.RESIDENT: "other programs were busy"})
+    for lost in (result("numpy", 40_000, median=2e-5), result("numpy", 40_000, "failed", "no memory")):
+        store.runs.record(clone / "benchmarks/results/m", lost, writer.commit, writer.environment)
+        (found,) = stored().values()
+        assert (found.status, found.value(Metric.RESIDENT)) == ("ok", pytest.approx(1e-5))
+        assert found.doubts == {Metric.RESIDENT: "other programs were busy"}
 
 
 def test_what_a_killed_run_left_is_removed(clone):

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -174,7 +174,7 @@ class Store:
             recipe = catalogue.find(*key[:2])
             stale = recipe is None or bool(changed & sources(recipe)) or old
             place = (stored.commit_hash, stored.env_name, *key)
-            line = lines.of(place)
+            line = lines.about(place, parts.values)
             if result := parts.result(key, recipe, line, environment):
                 date = line.date if line and line.date else origin.date
                 mine = replace(origin, stale=stale, date=date)
@@ -217,6 +217,10 @@ class _Parts:
     timings: dict[Metric, Timing] = field(default_factory=dict)
     scalars: dict[Metric, float] = field(default_factory=dict)
     failed: bool = False
+
+    @property
+    def values(self) -> dict[Metric, float]:
+        return {metric: timing.median for metric, timing in self.timings.items()} | self.scalars
 
     def result(
         self, key: tuple[str, str, Size], recipe: Recipe | None, line: Line | None, environment: str
@@ -668,9 +672,9 @@ class Writer:
             elif key not in self.measured and result.size != sizes[0]:
                 result = replace(result, first=None)  # which is shown with the smallest size, and measured with it
             self.measured.add(key)
-            runs.record(self.store.folder / self.machine.machine, result, self.commit, self.environment, run)
             self._put_all(stored, recipe, result)
-            self._save(stored)
+            folder = self.store.folder / self.machine.machine
+            self._save(stored, lambda: runs.record(folder, result, self.commit, self.environment, run))
 
     def _has(self, stored: Any, recipe: Recipe, size: Size) -> bool:
         name = f"workloads.{recipe.workload}.time_resident"
@@ -741,9 +745,10 @@ class Writer:
             raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from error
         return stored
 
-    def _save(self, stored: Any) -> None:
+    def _save(self, stored: Any, record: Callable[[], None]) -> None:
         """Replaces each file in one step, so that a process that is killed here leaves either the old file or the new
-        one. StoreError if the new one could not be read again."""
+        one. StoreError if the new one could not be read again. ``record``, which adds the line of runs.jsonl, comes
+        when all files have been written, for instance to a disk that could be full, but none has been replaced."""
         from asv import util
 
         folder = self.store.scratch / "unsaved"
@@ -755,6 +760,7 @@ class Writer:
         util.write_json(f"{folder}/benchmarks.json", self.benchmarks, 2)  # asv's list of the suite
         self.machine.save(str(folder))
         stored.save(str(folder))
+        new = {}
         for file in folder.rglob("*.json"):
             try:
                 door.read_file(file)
@@ -762,9 +768,16 @@ class Writer:
                 raise StoreError(f"{file.relative_to(folder)} could not be read again: {error}") from None
             target = self.store.folder / file.relative_to(folder)
             target.parent.mkdir(exist_ok=True)
-            new = target.with_name(f".{target.name}.new")  # beside it: no rename leads to another file system
-            shutil.copyfile(file, new)
-            new.replace(target)
+            new[target.with_name(f".{target.name}.new")] = file, target  # beside it, on the same file system
+        try:
+            for there, (file, _) in new.items():
+                shutil.copyfile(file, there)
+            record()
+            for there, (_, target) in new.items():
+                there.replace(target)
+        finally:
+            for there in new:
+                there.unlink(missing_ok=True)
         shutil.rmtree(folder)
 
     @contextlib.contextmanager

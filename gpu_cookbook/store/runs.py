@@ -6,8 +6,9 @@ and size. The newest counts.
 """
 
 import json
+import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ CONDITIONS = {  # what a line calls them, with the unit, and a Result
     "empty_kernel_s": "empty_kernel",
     "took_s": "took",
 }
+ROUNDED = 1e-9  # relative: both files have every digit
 Place = tuple[str, str, str, str, Size]  # commit, asv's environment, workload, technique and size
 THIS = Run.now()
 
@@ -67,6 +69,14 @@ class Line:
     def under(self) -> tuple[str | None, ...]:
         """What must be the same for another measurement to be a repetition."""
         return self.device, self.driver, self.versions
+
+    def agrees(self, values: Mapping[Metric, float]) -> bool:
+        """Whether nothing of this line differs from these values. The first result does not count: it may be that of
+        another run."""
+        own = {metric: value for name, value in self.values.items() if (metric := Metric(name)) != Metric.FIRST}
+        if not own:
+            return Metric.RESIDENT not in values
+        return all(math.isclose(value, values.get(metric, math.nan), rel_tol=ROUNDED) for metric, value in own.items())
 
     def apply(self, result: Result) -> Result:
         """The result with its conditions; if it has no metrics, with the reason."""
@@ -121,6 +131,12 @@ class Lines:
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
         return self.every[place][-1] if place in self.every else None
+
+    def about(self, place: Place, values: Mapping[Metric, float]) -> Line | None:
+        """The newest line of a result that has these values, which are asv's; the newest of all if none has. A process
+        that was killed may have left a line whose values never came into asv's file."""
+        mine = self.every.get(place, ())
+        return next((line for line in reversed(mine) if line.agrees(values)), self.of(place))
 
     def runs(self, place: Place) -> dict[Metric, dict[Run, float]]:
         """Every value of a result that is not doubtful and was measured with the versions and the driver of the newest:
