@@ -67,6 +67,7 @@ class Recipe:
     shapes: str | None = None  # if it does not take arrays of any shape: which ones
     notes: str = ""  # the rest of the docstring: for a tuned recipe, what made it faster
     imports: tuple[str, ...] = ()  # third-party modules, as the import statements name them
+    is_script: bool = False  # ends with if __name__ == "__main__":
     kernels: tuple[str, ...] = ()  # names of files in kernels/ that it reads
     # {function of the module: names of its parameters}
     functions: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
@@ -163,6 +164,7 @@ def read(path: Path) -> Recipe:
         shapes=facts.get("Shapes"),
         notes=notes,
         imports=tuple(_imports(tree)),
+        is_script=isinstance(end := tree.body[-1], ast.If) and ast.unparse(end.test) == "__name__ == '__main__'",
         kernels=tuple(dict.fromkeys(kernel_readings(tree).values())) if '"kernels"' in text else (),
         functions={
             node.name: tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
@@ -267,6 +269,22 @@ def _require(path: Path, names: Container[str]) -> None:
         raise BrokenRecipe(f"{path}: does not define {', '.join(missing)}")
 
 
+def _require_sizes(path: Path, workload: ModuleType) -> None:
+    for name, least, words in (("SIZES", 1, "one size"), ("EDGE_SIZES", 2, "two sizes")):
+        sizes = getattr(workload, name)
+        counts = set(map(_numbers_in, sizes)) if isinstance(sizes, tuple) else set()
+        if len(counts) != 1 or None in counts or len(sizes) < least:
+            each = "each an int, or each a tuple of so many ints"
+            raise BrokenRecipe(f"{path}: {name} is not a tuple of {words} or more, {each} (see CONTRIBUTING.md)")
+
+
+def _numbers_in(size: Any) -> int | None:
+    """How many numbers a size has, 0 for one that is a number itself; None for what is no size."""
+    if isinstance(size, int):
+        return 0
+    return len(size) if isinstance(size, tuple) and all(isinstance(each, int) for each in size) else None
+
+
 @cache
 def _folders() -> dict[str, tuple[str, str | None]]:
     """Workload -> the first line of its docstring, and what is wrong with its file, as far as reading it tells."""
@@ -292,6 +310,8 @@ def _require_contract(recipe: Recipe) -> None:
     names = [*(["upload"] if recipe.workload != WITHOUT_ARRAYS else []), recipe.workload, "wait", "download"]
     if missing := [name for name in names if name not in recipe.functions]:
         raise BrokenRecipe(f"{recipe.path}: does not define {', '.join(missing)} (see CONTRIBUTING.md)")
+    if not recipe.is_script:
+        raise BrokenRecipe(f"{recipe.path}: does not end with 'if __name__ == \"__main__\":' (see CONTRIBUTING.md)")
 
 
 @cache
@@ -340,7 +360,9 @@ def workload_fault(name: str) -> str | None:
         return fault
     path = FOLDER / name / "__init__.py"
     try:
-        _require(path, vars(importlib.import_module(f"gpu_cookbook.recipes.{name}")))
+        module = importlib.import_module(f"gpu_cookbook.recipes.{name}")
+        _require(path, vars(module))
+        _require_sizes(path, module)
     except BrokenRecipe as error:
         return plain(str(error))
     except (Exception, SystemExit) as error:  # a module may raise anything

@@ -601,7 +601,8 @@ def measured_for(question: choosing.Question, useless: Container[str]) -> compar
         if outcome.interrupted:
             raise typer.Exit(130)
         failed = ", or the recipe failed" * any(not each.ok for each in outcome.results)
-        ask = ", or omit --measure to ask the stored results" * bool(stored)
+        there = any(each.workload == question.workload for each in stored)
+        ask = ", or omit --measure to ask the stored results" * there
         raise choosing.NoAdvice(
             f"Every time was disturbed{failed}, as said above. Stop other programs and repeat this{ask}."
         )

@@ -28,7 +28,14 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "aimless": (NUMPY.replace("Follows: ", "See "), "/with_aimless.py: the docstring has no line 'Follows: …' (see CO"),
     "waitless": (NUMPY.replace("def wait(", "def wait_for("), "/with_waitless.py: does not define wait (see CONTRI"),
     "renamed": (NUMPY.replace("def multiply(", "def times("), "/with_renamed.py: does not define multiply (see CO"),
-    "missing": (NUMPY + '(Path(__file__).parents[2] / "kernels" / "no.cu").read_text()', "/no.cu: is not a file"),
+    "mainless": (
+        NUMPY.partition("\nif __name__")[0],
+        "/with_mainless.py: does not end with 'if __name__ == \"__main__\":' (see CONTRIBUTING.md)",
+    ),
+    "missing": (
+        NUMPY.replace("\ndef", '\nK = (Path(__file__).parents[2] / "kernels" / "no.cu").read_text()\n\n\ndef', 1),
+        "/no.cu: is not a file",
+    ),
     "folder": (None, "/with_folder.py: is not a file"),
     "dangling": ("/nowhere", "/with_dangling.py: is not a file"),
     "unreadable": ("/proc/self/mem", "/with_unreadable.py: cannot be read: Input/output error"),  # not even by root
@@ -42,8 +49,17 @@ WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "lacking": (INCREMENT.replace("footprint", "feet"), "/lacking/__init__.py: does not define footprint"),
     "marking": ("\ufeff" + INCREMENT, "/marking/__init__.py: begins with a byte order mark: save the file in UTF-8"),
     "linked": ("/nowhere", "/linked/__init__.py: is not a file"),
+    "sizeless": (
+        INCREMENT + "SIZES = ()",
+        "/sizeless/__init__.py: SIZES is not a tuple of one size or more, each an int, or each a tuple of so many ints",
+    ),
+    "single": (INCREMENT + "SIZES = 100", "/single/__init__.py: SIZES is not a tuple of one size or more, each an"),
+    "listed": (INCREMENT + "SIZES = [1], [2]", "/listed/__init__.py: SIZES is not a tuple of one size or more, each"),
+    "mixed": (INCREMENT + "SIZES = (1, 2), (3,)", "/mixed/__init__.py: SIZES is not a tuple of one size or more"),
+    "edged": (INCREMENT + "EDGE_SIZES = (0,)", "/edged/__init__.py: EDGE_SIZES is not a tuple of two sizes or more"),
     "raising": (INCREMENT + "raise SystemExit('\x1b[31mno')", "/raising/__init__.py: SystemExit: \\x1b[31mno"),
 }
+WHEN_RUN = ("raising", "sizeless", "single", "listed", "mixed", "edged")  # reading them does not tell
 GOOD = ("multiply", "numpy"), ("increment", "numpy")
 SUITE = """
 import sys
@@ -128,8 +144,7 @@ def test_list_says_what_is_wrong(broken):
     assert {(row["workload"], row["technique"]) for row in rows if row["runs_here"]} >= {*GOOD}
     found = {(row["workload"], row["technique"]): row["reason"] for row in rows if not row["runs_here"]}
     assert "line 1: invalid syntax" in found.pop(("random_subset_mean", "broken"))
-    # What a workload raises is not known before it runs.
-    are_all_there(found, [name for name in WORKLOADS if name != "raising"])
+    are_all_there(found, [name for name in WORKLOADS if name not in WHEN_RUN])
     table = "".join(cookbook(broken, "list")[0].split())  # however its lines are folded
     assert "multiply/with_unknown.py:thedocstring'sline'\\x1b[31m:…'mustbeoneof:" in table
 
@@ -212,11 +227,12 @@ def test_the_asv_suite_goes_on_without_them(broken):
         # What can be read, under a technique's name: gpu-cookbook says what is wrong with it, and asv gets that as a
         # reason.
         "multiply": [
-            *("numpy", "aimless", "conda", "empty", "lineless", "missing", "nowhere", "renamed", "silent", "unknown"),
-            "waitless",
+            *("numpy", "aimless", "conda", "empty", "lineless", "mainless", "missing", "nowhere", "renamed", "silent"),
+            *("unknown", "waitless"),
         ],
         "increment": ["numpy"],
         "lacking": ["numpy"],
         "marking": ["numpy"],
+        **{name: ["numpy"] for name in WHEN_RUN if name not in ("raising", "single")},
         "random_subset_mean": ["numpy"],
     }

@@ -1233,6 +1233,8 @@ def test_where_every_time_was_disturbed_stored_results_may_tell(undisturbed, mon
     monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: compare.Outcome([doubtful]))
     _, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=2)
     assert err.endswith("Stop other programs and repeat this, or omit --measure to ask the stored results.\n")
+    _, err = invoked("choose", "increment", "-s", "3000", "--measure", code=2)
+    assert err.endswith("Stop other programs and repeat this.\n"), "nothing is stored of increment"
 
 
 def test_what_takes_too_long_is_left_to_compare(monkeypatch, tmp_path):

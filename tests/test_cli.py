@@ -300,6 +300,10 @@ def test_a_size_in_any_notation(word, size):
     assert sizes.size_of(word) == size
 
 
+def test_between_two_numbers_may_be_what_the_tables_print():
+    assert sizes.sizes_of("group_mean", ["1000x10", "1e3 x 10", "1,000×10"]) == [(1000, 10)]
+
+
 @pytest.mark.parametrize(
     ("cause", "words"),
     [

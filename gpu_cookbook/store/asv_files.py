@@ -658,7 +658,8 @@ class Writer:
         """
         self.refuse_what_is_not_committed()
         suite = self.benchmarks.get(f"workloads.{recipe.workload}.time_resident")
-        if recipe.fault or suite is None or repr(recipe.technique) not in suite["params"][0]:
+        fault = recipe.fault or catalogue.workload_fault(recipe.workload)
+        if fault or suite is None or repr(recipe.technique) not in suite["params"][0]:
             return  # it is broken, and the suite goes on without it
         key = (recipe.workload, recipe.technique)
         sizes = catalogue.workload_module(recipe.workload).SIZES
