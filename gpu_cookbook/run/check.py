@@ -226,7 +226,10 @@ def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[st
         yield "two-dimensional, Fortran order: ", tuple(np.asfortranarray(x.reshape(2, -1)) for x in inputs)
     if arrays[0].ndim == 1 and any_shape:
         size = arrays[0].size
-        for shape in [()] * (size == 1) + [(size, 1, 1), (1, 2, size // 2, 1, 1)] * (size % 2 == 0):
+        shapes: list[tuple[int, ...]] = [()] * (size == 1) + [(size, 1, 1), (1, 2, size // 2, 1, 1)] * (size % 2 == 0)
+        if size % 64 == 0:
+            shapes += [(4, size // 8, 2), (2, 2, 2, 2, 2, size // 64, 2)]
+        for shape in shapes:
             yield f"{len(shape)} dimensions: ", tuple(x.reshape(shape) for x in inputs)
     fixed = tuple(x.copy() for x in inputs)
     for x in fixed:

@@ -3,7 +3,10 @@
 import numpy as np
 
 SIZES = (200, 1_000, 4_096)
-EDGE_SIZES = ((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (65, 4_099, 33), (200, 200, 200))
+EDGE_SIZES = (
+    *((1, 1, 1), (17, 200, 3), (200, 1, 200), (0, 5, 3), (5, 0, 3), (5, 3, 0), (65, 4_099, 33)),
+    (200, 200, 200),
+)
 # Sizes between the edge sizes, two of which need the same padding, and beyond them; one is a multiple of every tile.
 MORE_SIZES, LARGE_SIZES = ((259, 67, 261), (20, 20, 20), (18, 18, 18)), ((517, 130, 515), (512, 512, 512))
 # For transfers in pieces of up to 1,048,576 elements: there are 20 of the left factor, and 3 in a third of each length.
