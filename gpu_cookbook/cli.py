@@ -551,6 +551,8 @@ def refuse_other_files(stored: Any, command: str, name: str, workload: str, name
     """Fails if this machine has lines of other measurements only: of scaling, for example."""
     from gpu_cookbook.store import scaling, sending
 
+    if any((stored.folder / name).glob("*-*.json")):
+        return  # it has results of compare, none of which can be used
     if files := sending.shared_files_of(stored, name):
         there = ", and ".join(sending.CONTENTS[file] for file in files)
         shown = f" To see it: gpu-cookbook scale --machine {name}." if scaling.FILE in files else ""

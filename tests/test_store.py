@@ -524,6 +524,24 @@ def test_a_broken_cut_off_or_foreign_file_is_named_and_the_rest_is_shown(clone):
     assert "belongs to a commit that this repository does not have (ffffffff)" in err
 
 
+def test_a_shallow_clone_says_so_once(clone, monkeypatch):
+    for _ in range(2):
+        add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+        commit_later(clone)
+    shared = json.loads((ROOT / "benchmarks/results/limits.jsonl").read_text().splitlines()[-1])
+    (clone / "benchmarks/results/limits.jsonl").write_text(json.dumps(shared | {"machine": "m"}) + "\n")
+    git(clone, "add", "benchmarks/results")
+    git(clone, "commit", "--quiet", "--message=Results")
+    git(clone, "clone", "--quiet", "--depth=1", f"file://{clone}", "shallow")
+    monkeypatch.chdir(clone / "shallow")
+    for command in (("tables", "multiply"), ("choose", "multiply", "-s", "1e6")):
+        _, err = invoked(*command, "--machine", "m", code=2)
+        line, *others = err.splitlines()
+        assert line.startswith("benchmarks/results: 2 files belong to commits that this repository does not have (")
+        assert line.endswith("). In a shallow clone, run: git fetch --unshallow")
+        assert len(others) == 1 and others[0].startswith("There are no results for machine 'm'.")
+
+
 def test_a_broken_file_is_not_written_over(clone):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)

@@ -43,7 +43,7 @@ from gpu_cookbook.results import (
 )
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, runs, sent
-from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git, sources
+from gpu_cookbook.store.commits import CODE, StoreError, UnknownCommit, changed_since, git, sources, without_commits
 from gpu_cookbook.store.runs import Line, Lines
 from gpu_cookbook.units import memory
 from gpu_cookbook.words import plain
@@ -135,12 +135,16 @@ class Store:
             senders[folder] = sent.contributors(known)
             broken += faults
         results: list[Result] = []
+        unknown: dict[str, UnknownCommit] = {}
         for path, stored in files.items():
             try:
                 sender = senders[path.parent].get(stored.commit_hash)
                 results += self._results_of(path, stored, lines[path.parent], sender)
+            except UnknownCommit as error:
+                unknown[door.shown(path)] = error
             except Exception as error:
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
+        complaints += without_commits(unknown, door.shown(self.folder), "files")
         return results, broken + complaints
 
     def _results_of(self, path: Path, stored: Any, lines: Lines, contributor: str | None) -> list[Result]:

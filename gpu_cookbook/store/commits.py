@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ HOSTED = re.compile(
     r"(?:https://(?P<host>[\w.-]+)/|ssh://git@(?P<ssh>[\w.-]+)(?::\d+)?/|git@(?P<scp>[\w.-]+):)"
     r"(?P<path>[\w./~-]+?)(?:\.git)?/?"
 )
+UNSHALLOW = "In a shallow clone, run: git fetch --unshallow"
 CODE = ("recipes", "kernels", "gpu_cookbook")  # what a metric depends on
 # Whose results are stale once it has changed.
 MEASURED = (
@@ -40,6 +41,26 @@ _known: dict[str, str] = {}  # the texts of blobs
 
 class StoreError(OSError):
     """Results cannot be stored or found; the message says what to do."""
+
+
+class UnknownCommit(StoreError):
+    """Something belongs to a commit that the clone does not have."""
+
+    def __init__(self, commit: str) -> None:
+        self.commit = commit[:8]
+        super().__init__(f"belongs to a commit that this repository does not have ({self.commit}). {UNSHALLOW}")
+
+
+def without_commits(unknown: Mapping[str, UnknownCommit], where: str, things: str) -> list[str]:
+    """What is wrong with all of these, which a shallow clone has by the hundred, in one line: {what: its error}.
+    ``where`` they are; ``things``: what they are called, if there are several."""
+    if len(unknown) < 2:
+        return [f"{what}: {error}" for what, error in unknown.items()]
+    few = [*dict.fromkeys(error.commit for error in unknown.values())]
+    names = ", ".join([*few[:3], *["…"] * (len(few) > 3)])
+    return [
+        f"{where}: {len(unknown)} {things} belong to commits that this repository does not have ({names}). {UNSHALLOW}"
+    ]
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -80,10 +101,7 @@ def changed_since(root: Path, commit: str, until: str | None = None) -> frozense
     both = [f"{commit}^{{commit}}", *([until] if until else [])]
     listed = _git(root, "diff", "--raw", "--no-abbrev", *both, "--", *MEASURED)
     if listed is None:
-        raise StoreError(
-            f"belongs to a commit that this repository does not have ({commit[:8]}). In a shallow clone, run: git fetch"
-            " --unshallow"
-        )
+        raise UnknownCommit(commit)
     changed, both_have = set(), {}
     for line in listed.splitlines():  # modes, both blobs and what happened; after a tab, the name, of two the new one
         entry, *_, name = line.split("\t")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from jsonschema_rs import Draft202012, Draft202012Validator, Registry, ValidationError
 
-from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.commits import StoreError, UnknownCommit, without_commits
 from gpu_cookbook.words import plain
 
 T = TypeVar("T")
@@ -82,15 +82,17 @@ def made_of_lines(
     """What is made of each line that fits, and what is wrong with each other line: ``make`` raises a ValueError or a
     StoreError. ``machine``: whose lines they must be, unless the file is shared."""
     lines, complaints = read_lines(path, kind)
-    found = []
+    found, unknown = [], {}
     for number, line in lines:
         try:
             if machine not in (None, line.get("machine")):
                 raise Unfit(f"belongs to {line['machine']}, not to {plain(machine or '')}")
             found.append(make(line))
+        except UnknownCommit as error:
+            unknown[f"{shown(path)}, line {number}"] = error
         except (ValueError, StoreError) as error:
             complaints.append(f"{shown(path)}, line {number}: {error}")
-    return found, complaints
+    return found, complaints + without_commits(unknown, shown(path), "lines")
 
 
 def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
