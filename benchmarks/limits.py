@@ -378,7 +378,8 @@ def kept_tables(
     that cannot be used. StoreError if nothing is stored. ``results``: all that are stored; ``path``: as in kept()."""
     last, complaints = kept(path)
     if name not in (None, *last) or not last:
-        nothing = f"Nothing is stored in {path} yet. To measure: python benchmarks/limits.py --save NAME"
+        nothing = f"Nothing of {name} is stored in {path}." if last else f"Nothing is stored in {path} yet."
+        nothing += " To measure: python benchmarks/limits.py --save NAME"
         raise StoreError("\n".join([*complaints, nothing]))
     line = last[name] if name else [*last.values()][-1]
     measured = (
@@ -401,13 +402,16 @@ def rows_of(line: Mapping[str, Any]) -> list[tuple[tables.Entry, ...]]:
 
 def apart(lines: Mapping[str, Mapping[str, Any]]) -> tables.Table:
     """The targets that some of these machines reach and others do not, with the code of today. ``lines``: of kept()."""
-    found = [{(row[0].text, row[1].text): row for row in rows_of(line)} for line in lines.values()]
-    those = [[mine[key] for mine in found] for key in found[0] if all(key in mine for mine in found)]
-    differing = [
-        (*same[0][:2], same[0][-2], *(entry for row in same for entry in (row[-3], row[-1])))
-        for same in those
-        if len({row[-1].text for row in same}) > 1 and not any(row[2].text.startswith(STALE) for row in same)
-    ]
+    of_each = [{(row[0].text, row[1].text): row for row in rows_of(line)} for line in lines.values()]
+    shared = [key for key in of_each[0] if all(key in rows for rows in of_each)] if of_each else []
+    differing = []
+    for key in shared:
+        targets = [rows[key] for rows in of_each]
+        reached = {target[-1].text for target in targets}
+        if len(reached) > 1 and not any(target[2].text.startswith(STALE) for target in targets):
+            what, technique, *_, to_reach, _ = targets[0]
+            each = (entry for target in targets for entry in (target[-3], target[-1]))
+            differing.append((what, technique, to_reach, *each))
     head = [*HEADINGS[:2], HEADINGS[-2], *(text for name in lines for text in (name, "reached"))]
     return table("Targets that not every machine reaches", head, f"llr{'rl' * len(lines)}", differing)
 

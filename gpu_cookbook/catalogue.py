@@ -274,15 +274,15 @@ def _require_sizes(path: Path, workload: ModuleType) -> None:
         sizes = getattr(workload, name)
         counts = set(map(_numbers_in, sizes)) if isinstance(sizes, tuple) else set()
         if len(counts) != 1 or None in counts or len(sizes) < least:
-            each = "each an int, or each a tuple of so many ints"
-            raise BrokenRecipe(f"{path}: {name} is not a tuple of {words} or more, {each} (see CONTRIBUTING.md)")
+            each = "each an int, or each a tuple of equally many ints, none negative"
+            raise BrokenRecipe(f"{path}: {name} is not a tuple of {words} or more, {each}")
 
 
 def _numbers_in(size: Any) -> int | None:
     """How many numbers a size has, 0 for one that is a number itself; None for what is no size."""
-    if isinstance(size, int):
-        return 0
-    return len(size) if isinstance(size, tuple) and all(isinstance(each, int) for each in size) else None
+    numbers = size if isinstance(size, tuple) else (size,)
+    fit = numbers and all(type(each) is int and each >= 0 for each in numbers)
+    return len(size) if fit and isinstance(size, tuple) else 0 if fit else None
 
 
 @cache

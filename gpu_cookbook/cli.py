@@ -1070,7 +1070,6 @@ def leave(outcome: comparing.Outcome, strict: bool = False) -> None:
     here = machine.environment()
     missed = strict and sum(each.status == Status.SKIPPED and each.environment == here for each in outcome.results)
     if missed:
-        skipped = f"{counted(missed, 'result')} of this environment skipped"
-        print(f"--strict: {skipped}, which counts as failed", file=sys.stderr)
+        print(f"--strict: {counted(missed, 'result')} of this environment skipped: counted as failed", file=sys.stderr)
     if counts[Status.FAILED] or counts[Status.REFUSED] or missed:
         raise typer.Exit(1)

@@ -53,7 +53,7 @@ cl.Program(cl.Context([device]), "__kernel void nothing() {}").build()
 POCL = "Portable Computing Language"  # its platform's name
 UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
 POCL_IS_OLDER = "no OpenCL driver for this processor, which is newer than PoCL's compiler"
-NO_OPENCL_DEVICE = "no OpenCL driver that works: gpu-cookbook doctor says more"
+NO_WORKING_OPENCL = "no OpenCL driver that works: gpu-cookbook doctor says which there are"
 MAIN = "main"  # the environment of recipes that name none
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -362,7 +362,7 @@ def lacks_opencl() -> str | None:
         return None  # the recipe's own process will say what is wrong
     if UNKNOWN_PROCESSOR in done.stderr:
         return POCL_IS_OLDER
-    return NO_OPENCL_DEVICE if re.search("PLATFORM_NOT_FOUND|^IndexError", done.stderr, re.MULTILINE) else None
+    return NO_WORKING_OPENCL if re.search("PLATFORM_NOT_FOUND|^IndexError", done.stderr, re.MULTILINE) else None
 
 
 def loads(library: str) -> bool:

@@ -42,7 +42,7 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
 
 
 def _numbers(word: str) -> Any:
-    """The number, or the numbers between which there is an 'x'."""
+    """The number, or the numbers between which there is an 'x' or, as the tables print it, a '×'."""
     numbers = [number.strip() for number in re.split("[x×]", word)]
     if numbers[1:] and not all(numbers):
         raise ValueError(f"'{word}' is not a valid size: a number is missing")

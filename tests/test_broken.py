@@ -51,15 +51,27 @@ WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "linked": ("/nowhere", "/linked/__init__.py: is not a file"),
     "sizeless": (
         INCREMENT + "SIZES = ()",
-        "/sizeless/__init__.py: SIZES is not a tuple of one size or more, each an int, or each a tuple of so many ints",
+        "/sizeless/__init__.py: SIZES is not a tuple of one size or more, each an int, or each a tuple of equally many"
+        " ints, none negative",
     ),
     "single": (INCREMENT + "SIZES = 100", "/single/__init__.py: SIZES is not a tuple of one size or more, each an"),
     "listed": (INCREMENT + "SIZES = [1], [2]", "/listed/__init__.py: SIZES is not a tuple of one size or more, each"),
     "mixed": (INCREMENT + "SIZES = (1, 2), (3,)", "/mixed/__init__.py: SIZES is not a tuple of one size or more"),
+    "negative": (INCREMENT + "SIZES = (-1,)", "/negative/__init__.py: SIZES is not a tuple of one size or more"),
+    "bare": (INCREMENT + "SIZES = ((),)", "/bare/__init__.py: SIZES is not a tuple of one size or more"),
     "edged": (INCREMENT + "EDGE_SIZES = (0,)", "/edged/__init__.py: EDGE_SIZES is not a tuple of two sizes or more"),
     "raising": (INCREMENT + "raise SystemExit('\x1b[31mno')", "/raising/__init__.py: SystemExit: \\x1b[31mno"),
 }
-WHEN_RUN = ("raising", "sizeless", "single", "listed", "mixed", "edged")  # reading them does not tell
+WHEN_RUN = (
+    "raising",
+    "sizeless",
+    "single",
+    "listed",
+    "mixed",
+    "negative",
+    "bare",
+    "edged",
+)  # reading them does not tell
 GOOD = ("multiply", "numpy"), ("increment", "numpy")
 SUITE = """
 import sys

@@ -469,7 +469,7 @@ def test_pocl_that_does_not_know_the_processor():
     seen = CPU.probes["PyOpenCL"].seen
     here = but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)})
     says(here, "PyOpenCL", "missing", machine.POCL_IS_OLDER)
-    says(here, "Device", "missing", "compiles nothing for it")
+    says(here, "Device", "broken", "compiles nothing for it")
     says(CPU, "Device", "ok", "Portable Computing Language, OpenCL 3.0")
 
 
@@ -500,12 +500,12 @@ LEADS_NOWHERE, POCL, LOADS, LOADS_NOT = "", "libpocl-21062cec.so", "libc.so.6", 
         ([LEADS_NOWHERE, POCL], A_CPU, KNOWS_NO_ZEN_5, machine.POCL_IS_OLDER),
         ([POCL], A_CPU, "anything else", "None"),  # the recipe's own process will say it
         ([POCL], BOTH, KNOWS_NO_ZEN_5, "None"),  # recipes take the GPU
-        ([POCL], "no_platform()", "", machine.NO_OPENCL_DEVICE),
+        ([POCL], "no_platform()", "", machine.NO_WORKING_OPENCL),
         ([LOADS], "no_platform()", "", "None"),  # not asked
         ([LOADS, LOADS_NOT], BOTH, "", "None"),
-        ([LOADS_NOT], "no_platform()", "", machine.NO_OPENCL_DEVICE),
-        ([LOADS_NOT], "[]", "", machine.NO_OPENCL_DEVICE),
-        ([LEADS_NOWHERE], "no_platform()", "", machine.NO_OPENCL_DEVICE),
+        ([LOADS_NOT], "no_platform()", "", machine.NO_WORKING_OPENCL),
+        ([LOADS_NOT], "[]", "", machine.NO_WORKING_OPENCL),
+        ([LEADS_NOWHERE], "no_platform()", "", machine.NO_WORKING_OPENCL),
         ([], "no_platform()", "", "no OpenCL driver found: pip install"),
     ],
 )

@@ -327,10 +327,10 @@ def measured(clone, seconds, machine="somebody-elses-box"):
     return git(clone, "rev-parse", "HEAD")[:8]
 
 
-def commit(clone, text):
+def commit(clone, line):
     """Another version of a recipe, committed later."""
     path = clone / "recipes" / "multiply" / "with_numpy.py"
-    rewrite(path, path.read_text() + text)
+    rewrite(path, path.read_text().replace("import numpy as np\n", f"import numpy as np\n\n{line}\n", 1))
     date = int(git(clone, "show", "--no-patch", "--format=%ct")) + 10
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message=next", GIT_COMMITTER_DATE=f"@{date} +0000")
@@ -350,7 +350,7 @@ def test_a_machine_that_came_in_has_its_pages_and_a_lost_commit_is_only_left_out
     complaints, pages = generated(clone)
     assert not complaints and "1 commit; no step" in pages["generated/history.md"]
     assert history.ONCE in pages["generated/somebody-elses-box-multiply-history.html"]
-    commit(clone, "MORE = 1\n")
+    commit(clone, "MORE = 1")
     second = measured(clone, 2e-3)
     complaints, pages = generated(clone)
     assert not complaints

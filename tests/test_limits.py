@@ -91,22 +91,26 @@ def test_what_is_stored_of_the_same_code_counts_at_any_commit_and_is_named(clone
 
 def test_each_machine_has_its_last_line_and_only_differing_targets_are_set_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "ladders", lambda results, name: ())
+    monkeypatch.setattr(limits.commits, "changed_since", lambda root, commit: frozenset({"recipes/norm/with_cupy.py"}))
     line = json.loads(limits.FILE.read_text().splitlines()[-1])
     near = ("matmul 200", "cupy_tuned", "9 µs", "10 µs: PyTorch", 0.9, 1.0, "ratio")
     far = (*near[:4], 1.1, *near[5:])
     same = ("multiply 2**28", "torch", "1 GB/s", "2 GB/s: a copy", 0.5, 0.97, "share")
     file = tmp_path / "limits.jsonl"
-    lines = [("one", [near, same]), ("other", [near, same]), ("one", [far, same])]
+    changed = ("norm 2**28", "cupy", "3 µs")
+    stale = [(*changed, "5 µs: a copy", value, 0.9, "share") for value in (0.8, 1.0)]
+    lines = [("one", [near, same]), ("other", [near, same, stale[0]]), ("one", [far, same, stale[1]])]
     file.write_text("".join(json.dumps(line | {"machine": name, "rows": rows}) + "\n" for name, rows in lines))
     last, complaints = limits.kept(file)
     assert ([*last], complaints) == (["other", "one"], [])
     expected = ["matmul 200", "cupy_tuned", "≤ 1.00", "0.900 ×", "yes", "1.10 ×", "no"]
     assert [[entry.text for entry in row] for row in limits.apart(last).rows] == [expected]
     (shown, _), _ = limits.kept_tables([], "other", file)
-    assert [row[-1].text for row in shown.rows] == ["yes", "no"]
+    assert [row[-1].text for row in shown.rows] == ["yes", "no", "no"]
+    assert [row[2].text for row in shown.rows] == ["9 µs", "1 GB/s", "†3 µs"]
     (newest, _), _ = limits.kept_tables([], path=file)
-    assert [row[-1].text for row in newest.rows] == ["no", "no"]
-    with pytest.raises(StoreError, match="Nothing is stored in .*limits.jsonl"):
+    assert [row[-1].text for row in newest.rows] == ["no", "no", "yes"]
+    with pytest.raises(StoreError, match="Nothing of another is stored in .*limits.jsonl"):
         limits.kept_tables([], "another", file)
 
 

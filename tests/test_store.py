@@ -283,6 +283,15 @@ def test_a_line_whose_values_never_came_into_asvs_file_does_not_count(clone):
         assert found.doubts == {Metric.RESIDENT: "other programs were busy"}
 
 
+def test_a_size_that_was_blanked_is_not_an_old_failure(clone):
+    """A comparison of another size blanks this one."""
+    writer = store.Writer(store.Store(), "m")
+    add(writer, "numpy", 40_000, "failed", "no memory")
+    add(writer, "numpy", 40_000)
+    add(store.Writer(store.Store(), "m"), "numpy", 1_000_000)
+    assert [size for _, _, size in stored()] == [1_000_000]
+
+
 def test_what_a_killed_run_left_is_removed(clone):
     writer = store.Writer(store.Store(), "m")
     add(writer, "numpy", 40_000)

@@ -274,11 +274,11 @@ def measured(results: Sequence[Result], lane: str | None = None, known: Sequence
     known = results if known is None else known
     tables: list[Table] = []
     for there in grouped(_by_workload(of_lane(results, lane)), _place):
-        tables += [table for table, _ in _overviews(there, known)]
+        tables += [table for table, _ in _overviews(there, results)]
         for runs in grouped(there, _installation):
             spreads = repeats.spreads(each for each in known if _installation(each) == _installation(runs[0]))
             for mine in grouped(runs, lambda each: each.workload):
-                found = [_of_metric(mine, metric, source_of(mine, known), spreads) for metric in Metric]
+                found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
                 tables += [table for table in found if table.rows or table is found[0]]
                 below(tables, reasons_of(mine))
             signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]

@@ -15,10 +15,12 @@ import numpy as np
 
 from gpu_cookbook.results import Size
 from gpu_cookbook.run import memory
-from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
+from gpu_cookbook.run.device import HELD, Device, Host, has_processes, processes_held_up
 
 SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
 CALLS = 1_024  # of check_often()
+OF_A_THREAD = 3  # calls of each of two threads
+TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 IN_A_ROW = 16  # calls that follow one another before the first is waited for
 OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
 FEWEST = 32
@@ -227,7 +229,7 @@ def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[st
     if arrays[0].ndim == 1 and any_shape:
         size = arrays[0].size
         shapes: list[tuple[int, ...]] = [()] * (size == 1) + [(size, 1, 1), (1, 2, size // 2, 1, 1)] * (size % 2 == 0)
-        if size % 64 == 0:
+        if size % 64 == 0:  # six axes of 2, and the rest
             shapes += [(4, size // 8, 2), (2, 2, 2, 2, 2, size // 64, 2)]
         for shape in shapes:
             yield f"{len(shape)} dimensions: ", tuple(x.reshape(shape) for x in inputs)
@@ -588,6 +590,32 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
             return f"many later calls change the result of the first at {label}"
         if not repeats(workload) and (fault := _mismatch(given, expected.inputs)):
             return f"after many calls, what was uploaded first at {label}: {fault}"
+    return None
+
+
+def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> str | None:
+    """What is wrong, in one line, with calls from two threads at once, or None. Only on the CPU: in PyCUDA, the steps
+    need the context, which a thread has only if its code makes it current."""
+    if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
+        return None
+    return fault_of_threads(workload, by_steps(module, workload), workload.EDGE_SIZES[-1])
+
+
+def fault_of_threads(workload: ModuleType, way: Callable, size: Size) -> str | None:
+    """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
+    inputs of its own, or None."""
+    expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
+
+    def results(each: Expected) -> list[Any]:
+        return [way(*each.inputs) for _ in range(OF_A_THREAD)]
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(results, each) for each in expected]
+    for each, call in zip(expected, calls, strict=True):
+        if error := call.exception():
+            return f"from two threads at once: {reason(error)}"
+        if fault := next(filter(None, map(each.disagreement, call.result())), None):
+            return f"from two threads at once: {fault}"
     return None
 
 

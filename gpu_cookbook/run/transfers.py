@@ -4,7 +4,6 @@ exist, and in pieces."""
 import gc
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from gpu_cookbook.run.check import (
     Expected,
     equal,
     fault_of_layouts,
+    fault_of_threads,
     reason,
     round_trip,
     takes_out,
@@ -29,7 +29,6 @@ ASKED = 1_000  # places of an array, about, at which CUDA is asked whether its m
 # Elements of a larger array on both sides of a part. They are 4,012 or 8,024 bytes, so that the part begins at a
 # multiple of 4 or 8 bytes, but not of 16, which vector loads need.
 AROUND = 1_003
-IN_A_ROW = 3  # calls of each of two threads
 READ_ONLY = ("read-only", "writeable", "writable")  # one of these words tells what is wrong with such an out
 
 
@@ -274,22 +273,8 @@ def _fault_of_layouts(module: ModuleType, workload: ModuleType, size: Size) -> s
 
 
 def _fault_of_threads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Two threads of the caller at once, each with inputs of its own. Only a recipe's own round_trip() has to do that:
-    in PyCUDA, the plain steps need the context, which a thread has only if its code makes it current."""
-    way = round_trip(module, workload)
-    expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
-
-    def results(each: Expected) -> list[np.ndarray]:
-        return [way(*each.inputs) for _ in range(IN_A_ROW)]
-
-    with ThreadPoolExecutor(2) as pool:
-        calls = [pool.submit(results, each) for each in expected]
-    for each, call in zip(expected, calls, strict=True):
-        if error := call.exception():
-            return f"with transfer, from two threads at once: {reason(error)}"
-        if fault := next(filter(None, map(each.disagreement, call.result())), None):
-            return f"with transfer, from two threads at once: {fault}"
-    return None
+    fault = fault_of_threads(workload, round_trip(module, workload), size)
+    return fault and f"with transfer, {fault}"
 
 
 # ---- What must be refused as out=.

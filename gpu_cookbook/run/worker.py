@@ -49,6 +49,7 @@ from gpu_cookbook.run.check import (
     check_often,
     check_refusals,
     check_size,
+    check_threads,
     reason,
     steps,
 )
@@ -134,7 +135,7 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
             fault = fault or check_refusals(module, workload)
         fault = fault or check_transfers(module, workload, size, device)
         if not fault and last:
-            fault = check_often(module, workload)
+            fault = check_often(module, workload) or check_threads(module, workload, device)
             for large in getattr(workload, "LARGE_SIZES", ()):
                 fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:

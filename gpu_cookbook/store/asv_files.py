@@ -144,7 +144,7 @@ class Store:
                 unknown[door.shown(path)] = error
             except Exception as error:
                 complaints.append(f"{door.shown(path)}: {_first_line(error)}")
-        complaints += without_commits(unknown, door.shown(self.folder), "files")
+        complaints += without_commits(unknown, door.shown(machine_folder or self.folder), "files")
         return results, broken + complaints
 
     def _results_of(self, path: Path, stored: Any, lines: Lines, contributor: str | None) -> list[Result]:

@@ -56,8 +56,8 @@ def without_commits(unknown: Mapping[str, UnknownCommit], where: str, things: st
     ``where`` they are; ``things``: what they are called, if there are several."""
     if len(unknown) < 2:
         return [f"{what}: {error}" for what, error in unknown.items()]
-    few = [*dict.fromkeys(error.commit for error in unknown.values())]
-    names = ", ".join([*few[:3], *["…"] * (len(few) > 3)])
+    commits = [*dict.fromkeys(error.commit for error in unknown.values())]
+    names = ", ".join([*commits[:3], *["…"] * (len(commits) > 3)])
     return [
         f"{where}: {len(unknown)} {things} belong to commits that this repository does not have ({names}). {UNSHALLOW}"
     ]

@@ -133,9 +133,9 @@ class Lines:
         return self.every[place][-1] if place in self.every else None
 
     def about(self, place: Place, values: Mapping[Metric, float]) -> Line | None:
-        """The newest line of a result that has these values, which are asv's; the newest of all if none has. A process
-        that was killed may have left a line whose values never came into asv's file."""
-        mine = self.every.get(place, ())
+        """The newest line of a result that has these values, which are asv's; the newest of all if none has, or if asv
+        has no values. A process that was killed may have left a line whose values never came into asv's file."""
+        mine = self.every.get(place, ()) if values else ()
         return next((line for line in reversed(mine) if line.agrees(values)), self.of(place))
 
     def runs(self, place: Place) -> dict[Metric, dict[Run, float]]:

@@ -13,6 +13,7 @@ The first call with each size of batch compiles for seconds: Inductor cannot yet
 products remain calls of cuDNN and cuBLAS.
 
 TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
+Calls from several threads must take turns: cuDNN's setting, which is put back at the end, is that of the process.
 """
 
 import math

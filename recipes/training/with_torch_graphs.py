@@ -12,6 +12,7 @@ copied to where the recorded one was, and Adadelta counts its steps on the GPU (
 chosen at first must not be recorded: the first two steps are therefore made without a graph, in another stream.
 
 TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
+Calls from several threads must take turns: cuDNN's setting, which is put back at the end, is that of the process.
 """
 
 import numpy as np

@@ -12,6 +12,7 @@ non_blocking=True is queued as a kernel is, and the CPU goes on to launch the st
 Since the copies may go on when training() returns, the images and targets must stay as they are until wait() does.
 
 TF32 stays off in the linear layers, too, unless the caller has turned it on by torch.set_float32_matmul_precision.
+Calls from several threads must take turns: cuDNN's setting, which is put back at the end, is that of the process.
 """
 
 import numpy as np
