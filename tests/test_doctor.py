@@ -469,7 +469,7 @@ def test_pocl_that_does_not_know_the_processor():
     seen = CPU.probes["PyOpenCL"].seen
     here = but(CPU, probes={"PyOpenCL": Probe(KNOWS_NO_ZEN_5, seen)})
     says(here, "PyOpenCL", "missing", machine.POCL_IS_OLDER)
-    says(here, "Device", "broken", "compiles nothing for it")
+    says(here, "Device", "missing", "compiles nothing for it")
     says(CPU, "Device", "ok", "Portable Computing Language, OpenCL 3.0")
 
 

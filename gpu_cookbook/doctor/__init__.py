@@ -172,7 +172,7 @@ def _judge_opencl(facts: Facts) -> Iterator[Finding]:
         useless = too_new and name == machine.POCL
         rest = ", which compiles nothing for it" * useless
         for device in devices:
-            status = "broken" if useless else "ok"
+            status = "missing" if useless else "ok"  # broken is what can be mended
             yield Finding("OpenCL", "Device", device, status, f"{name}, {' '.join(version.split()[:2])}{rest}")
     files = [path for path, _ in facts.opencl_drivers]
     if files:
