@@ -272,17 +272,13 @@ def _require(path: Path, names: Container[str]) -> None:
 def _require_sizes(path: Path, workload: ModuleType) -> None:
     for name, least, words in (("SIZES", 1, "one size"), ("EDGE_SIZES", 2, "two sizes")):
         sizes = getattr(workload, name)
-        counts = set(map(_numbers_in, sizes)) if isinstance(sizes, tuple) else set()
-        if len(counts) != 1 or None in counts or len(sizes) < least:
+        sizes = sizes if isinstance(sizes, tuple) else ()
+        kinds = {len(size) if isinstance(size, tuple) else "a number" for size in sizes}
+        numbers = [number for size in sizes for number in (size if isinstance(size, tuple) else (size,))]
+        fit = numbers and all(type(number) is int and number >= 0 for number in numbers)
+        if not fit or len(kinds) > 1 or len(sizes) < least:
             each = "each an int, or each a tuple of equally many ints, none negative"
             raise BrokenRecipe(f"{path}: {name} is not a tuple of {words} or more, {each}")
-
-
-def _numbers_in(size: Any) -> int | None:
-    """How many numbers a size has, 0 for one that is a number itself; None for what is no size."""
-    numbers = size if isinstance(size, tuple) else (size,)
-    fit = numbers and all(type(each) is int and each >= 0 for each in numbers)
-    return len(size) if fit and isinstance(size, tuple) else 0 if fit else None
 
 
 @cache

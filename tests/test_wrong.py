@@ -47,6 +47,7 @@ REASONS = {
     "computes_when_asked": "which is not an array in memory: work may be left to download()",
     "joined_in_download": "elements are wrong",
     "pool_not_waited": "elements are wrong",
+    "mostly_joined": "wait() returns before the device is done",
     "dask_deferred": "the Array that is the result is not done",
     "remembers_arrays": "the same arrays with other values: 1 of 1 elements are wrong",
     "remembers_uploads": "with transfer, the same arrays with other values: 1 of 1 elements are wrong",

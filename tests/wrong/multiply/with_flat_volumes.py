@@ -1,4 +1,4 @@
-"""Wrong: arrays with three real dimensions, not only of one row or column, stay empty.
+"""Wrong: nothing is computed if exactly three dimensions are longer than one.
 
 Framework: NumPy
 Runs on: CPU
