@@ -1,14 +1,17 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import contextlib
 import importlib
 import inspect
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from types import ModuleType
+from threading import Barrier, BrokenBarrierError
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +22,9 @@ from gpu_cookbook.run.device import HELD, Device, Host, has_processes, processes
 
 SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
 CALLS = 1_024  # of check_often()
-OF_A_THREAD = 3  # calls of each of two threads
+OF_A_THREAD = 3  # calls of each of two threads, and one more in step
+STEPS = 1_000  # bytecode instructions that are taken in step
+AT_A_LOCK = 1.0  # seconds after which the other thread is taken to wait for a lock
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 IN_A_ROW = 16  # calls that follow one another before the first is waited for
 OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
@@ -598,16 +603,22 @@ def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> s
     need the context, which a thread has only if its code makes it current."""
     if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
         return None
-    return fault_of_threads(workload, by_steps(module, workload), workload.EDGE_SIZES[-1])
+    return fault_of_threads(module, workload, by_steps(module, workload), workload.EDGE_SIZES[-1])
 
 
-def fault_of_threads(workload: ModuleType, way: Callable, size: Size) -> str | None:
+def fault_of_threads(module: ModuleType, workload: ModuleType, way: Callable, size: Size) -> str | None:
     """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
-    inputs of its own, or None."""
+    inputs of its own, or None. In the last call they go through the recipe's code step by step together, so that
+    what they share is found on a busy machine, too."""
     expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
+    together = [Barrier(2) for _ in range(OF_A_THREAD + 1)]
 
     def results(each: Expected) -> list[Any]:
-        return [way(*each.inputs) for _ in range(OF_A_THREAD)]
+        found = []
+        for call, barrier in enumerate(together):
+            with in_step(module, barrier, STEPS if call == OF_A_THREAD else 0):
+                found.append(way(*each.inputs))
+        return found
 
     with ThreadPoolExecutor(2) as pool:
         calls = [pool.submit(results, each) for each in expected]
@@ -617,6 +628,37 @@ def fault_of_threads(workload: ModuleType, way: Callable, size: Size) -> str | N
         if fault := next(filter(None, map(each.disagreement, call.result())), None):
             return f"from two threads at once: {fault}"
     return None
+
+
+@contextlib.contextmanager
+def in_step(module: ModuleType, together: Barrier, most: int) -> Iterator[None]:
+    """This thread waits for the other one here, and again before each of its first ``most`` bytecode instructions in
+    the recipe's own code, until one of the two is through or stands at a lock."""
+
+    def meet() -> None:
+        with contextlib.suppress(BrokenBarrierError):
+            together.wait(AT_A_LOCK)
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable | None:
+        nonlocal most
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and most:
+            most -= 1
+            meet()
+        return trace
+
+    meet()
+    before = sys.gettrace()
+    if most:
+        sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
+        sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+        together.abort()
 
 
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:

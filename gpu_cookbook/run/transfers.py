@@ -273,7 +273,7 @@ def _fault_of_layouts(module: ModuleType, workload: ModuleType, size: Size) -> s
 
 
 def _fault_of_threads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    fault = fault_of_threads(workload, round_trip(module, workload), size)
+    fault = fault_of_threads(module, workload, round_trip(module, workload), size)
     return fault and f"with transfer, {fault}"
 
 

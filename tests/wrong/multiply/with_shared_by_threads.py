@@ -5,8 +5,6 @@ Runs on: CPU
 Install: pip install numpy
 """
 
-import time
-
 import numpy as np
 
 scratch = {}
@@ -21,7 +19,6 @@ def multiply(a, b):
         raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     products = scratch.setdefault(a.shape, np.empty_like(a))
     np.multiply(a, b, out=products)
-    time.sleep(0.001)
     return products.copy()
 
 
