@@ -96,9 +96,8 @@ def _plainest(recipes: Iterable[catalogue.Recipe]) -> catalogue.Recipe:
 
 def _lines(recipe: catalogue.Recipe) -> int:
     text = show.script(recipe)
-    docstring = ast.parse(text).body[0].end_lineno
-    code = text.partition('\nif __name__ == "__main__":')[0].splitlines()[docstring:]
-    return sum(bool(line.strip()) for line in code)
+    docstring, *_, main = ast.parse(text).body
+    return sum(bool(line.strip()) for line in text.splitlines()[docstring.end_lineno : main.lineno - 1])
 
 
 def _answer(row: Mapping[str, Any], key: str) -> dict[str, Any]:

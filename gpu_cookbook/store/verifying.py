@@ -194,7 +194,7 @@ def _complaint(folder: Path, complaint: str) -> Finding:
     text = complaint.removeprefix(f"{door.shown(folder)}/")
     place, _, what = text.partition(": ")
     if "commit that this repository does not have" in what:
-        advice = "Measure at a commit of the project's repository; or, in a shallow clone: git fetch --unshallow"
+        advice = "Measure at a commit of the project's repository."
     else:
         advice = "Send the folder as gpu-cookbook send wrote it; what was edited by hand cannot be repaired here."
     return error(place, what, advice)
