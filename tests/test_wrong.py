@@ -56,6 +56,8 @@ REASONS = {
     "wrong_after_many_calls": "elements are wrong",
     "nan_is_zero": "special values: ",
     "no_negative_zero": "special values: ",
+    "clipped": " instead of inf",
+    "sign_lost": " instead of -inf",
     "flushes": "special values: ",
     "few_dimensions": "5 dimensions: the result's shape is (2,)",
     "shared_by_threads": "from two threads at once: ",
