@@ -14,32 +14,34 @@ import itertools
 import multiprocessing
 import statistics
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.render import limits as shown
 from gpu_cookbook.render import tables, text
-from gpu_cookbook.render.format import STALE, UNKNOWN
-from gpu_cookbook.results import Key, Metric, Result, of_one_environment, of_one_state
+from gpu_cookbook.results import Key, Metric, Result
 from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.script import finish
+from gpu_cookbook.script import Save, commit_for, finish
 from gpu_cookbook.store import asv_files as store
-from gpu_cookbook.store import commits, door
+from gpu_cookbook.store import transfers
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.limits import FILE as LIMITS
+from gpu_cookbook.store.limits import kept
 from gpu_cookbook.terminal import complain, fail
-from gpu_cookbook.units import digits, seconds
+from gpu_cookbook.units import seconds
 
-FILE = Path(__file__).parent / "results" / "limits.jsonl"
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "benchmarks" / "results" / LIMITS
+CODE = ("benchmarks/limits.py", "recipes", "kernels", "gpu_cookbook")  # what a line depends on
 FRAMEWORKS = ("pycuda", "pyopencl", "numba", "cupy", "torch")  # whose launch of an empty kernel is measured
 # Held to the limits, of what runs in the main environment: a framework's tuned recipe, or its idiomatic one if a
 # compiler does what tuning would.
@@ -60,17 +62,6 @@ AGAINST = {
     "random_subset_mean": ("dask", "numba_cpu_tuned"),
 }
 IN_GRAPH = 50  # products per graph, one after another, so that the time does not include launches
-
-LADDERS = (  # (workload, size, metric, techniques)
-    ("multiply", LARGE, "device", ("cupy", "cupy_raw", "cupy_tuned")),
-    ("matmul", 200, "device", ("pycuda", "torch", "pycuda_tuned")),
-    ("matmul", 4_096, "device", ("pycuda", "pycuda_blocked_tuned", "pyopencl_tuned", "torch")),
-    ("matmul", 200, "transfer", ("torch", "torch_transfer_tuned")),
-    ("norm", LARGE, "device", ("cupy_raw_atomics", "cupy_raw", "cupy_raw_shuffles", "cupy_tuned")),
-    ("subset_mean", 40_000, "resident", ("torch", "torch_tuned", "cupy_tuned")),
-    ("random_subset_mean", 100_000, "resident", ("dask_cupy", "cupy", "cupy_tuned")),
-    ("random_subset_mean", 100_000, "resident", ("numpy", "dask", "numba_cpu_tuned")),
-)
 
 # ---- Limits. Each function runs in a fresh process.
 
@@ -324,185 +315,35 @@ def rows(known):
         yield what, "numba_cpu_tuned", seconds(cpu), f"{seconds(dask)}: Dask", cpu / dask, 1 / 3, "ratio"
 
 
-HEADINGS = ("what", "technique", "measured", "against", "comes to", "to reach", "reached")
-
-
-def table(
-    title: str, head: Sequence[str], align: str, rows: Iterable[Sequence[tables.Entry]], *notes: str
-) -> tables.Table:
-    return tables.Table(title, head, align, [*map(tuple, rows)], [tables.Entry(note, "note") for note in notes], [])
-
-
-def is_there(row: Sequence[Any]) -> bool:
-    """Whether the recipe of a stored row still exists; True for a row that belongs to no recipe. Rows of older runs
-    about host arrays are not shown: docs/transfers.md has what is stored of them."""
-    workload, technique = row[0].split()[0], row[1]
-    of_a_recipe = workload in catalogue.workloads() and technique != "an empty kernel"
-    return "host arrays" not in row[0] and (not of_a_recipe or catalogue.find(workload, technique) is not None)
-
-
-def entries(row: Sequence[Any], changed: frozenset[str]) -> tuple[tables.Entry, ...]:
-    """One of rows() as a row of a table. ``changed``: files whose code has changed since it was measured."""
-    what, technique, measured, limit, value, reach, kind = row
-    workload = what.split()[0]
-    recipe = catalogue.find(workload, technique)
-    stale = recipe is not None and bool(changed & commits.sources(recipe))
-    sign = "≥" if kind == "share" else "≤"
-    reached = value is not None and reach is not None and (value >= reach if kind == "share" else value <= reach)
-    others = (
-        STALE * stale + measured,
-        limit,
-        UNKNOWN if value is None else f"{digits(value)} {'of it' if kind == 'share' else '×'}",
-        UNKNOWN if reach is None else f"{sign} {digits(reach)}",
-        UNKNOWN if reach is None else "yes" if reached else "no",
-    )
-    named = tables.Entry(technique, recipe=(workload, technique) if recipe else None)
-    return tables.Entry(what), named, *map(tables.Entry, others)
-
-
-def kept(path: Path = FILE) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """{machine: its last stored line}, the newest last, and what is wrong with each line that cannot be used. ``path``:
-    of a machine that came in, the file in its own folder."""
-    lines, complaints = door.read_lines(path, "limits")
-    last: dict[str, dict[str, Any]] = {}
-    for _, line in lines:
-        last.pop(line["machine"], None)
-        last[line["machine"]] = line
-    return last, complaints
-
-
-def kept_tables(
-    results: Sequence[Result], name: str | None = None, path: Path = FILE
-) -> tuple[tuple[tables.Table, tables.Table], list[str]]:
-    """The last stored table of a machine, or of any, and the ladders of that machine; and what is wrong with each line
-    that cannot be used. StoreError if nothing is stored. ``results``: all that are stored; ``path``: as in kept()."""
-    last, complaints = kept(path)
-    if name not in (None, *last) or not last:
-        nothing = f"Nothing of {name} is stored in {path}." if last else f"Nothing is stored in {path} yet."
-        nothing += " To measure: python benchmarks/limits.py --save NAME"
-        raise StoreError("\n".join([*complaints, nothing]))
-    line = last[name] if name else [*last.values()][-1]
-    measured = (
-        f"Measured on {line['machine']} ({line['device']}, driver {line['driver']}), {line['date']}, commit"
-        f" {line['commit'][:8]}. {STALE} The recipe or its kernel has changed since."
-    )
-    head = ("ladder", "step", "what it is", "time", "gain")
-    found = (
-        table("The fastest recipes and their targets", HEADINGS, "llrlrrl", rows_of(line), measured),
-        table("Ladders", head, "lllrr", (step.entries for step in ladders(results, line["machine"]))),
-    )
-    return found, complaints
-
-
-def rows_of(line: Mapping[str, Any]) -> list[tuple[tables.Entry, ...]]:
-    """The rows of a stored line, in the columns of HEADINGS."""
-    changed = commits.changed_since(store.Store().root, line["commit"])
-    return [entries(row, changed) for row in line["rows"] if is_there(row)]
-
-
-def apart(lines: Mapping[str, Mapping[str, Any]]) -> tables.Table:
-    """The targets that some of these machines reach and others do not, with the code of today. ``lines``: of kept()."""
-    of_each = [{(row[0].text, row[1].text): row for row in rows_of(line)} for line in lines.values()]
-    shared = [key for key in of_each[0] if all(key in rows for rows in of_each)] if of_each else []
-    differing = []
-    for key in shared:
-        targets = [rows[key] for rows in of_each]
-        reached = {target[-1].text for target in targets}
-        if len(reached) > 1 and not any(target[2].text.startswith(STALE) for target in targets):
-            what, technique, *_, to_reach, _ = targets[0]
-            each = (entry for target in targets for entry in (target[-3], target[-1]))
-            differing.append((what, technique, to_reach, *each))
-    head = [*HEADINGS[:2], HEADINGS[-2], *(text for name in lines for text in (name, "reached"))]
-    return table("Targets that not every machine reaches", head, f"llr{'rl' * len(lines)}", differing)
-
-
-@dataclass(frozen=True)
-class Step:
-    """A stored step of a ladder. ``gain``: how many times as fast as the step before; None for the first, and if only
-    one of the two is stale."""
-
-    ladder: str  # workload, size and metric
-    recipe: catalogue.Recipe
-    result: Result
-    metric: Metric
-    gain: float | None
-
-    @property
-    def what(self) -> str:
-        says = f"; of the samples {tables.FEWER}" if self.recipe.makes_fewer_samples else ""
-        return self.recipe.summary.partition(" in ")[2].rstrip(".") + says
-
-    @property
-    def entries(self) -> tuple[tables.Entry, ...]:
-        recipe = (self.recipe.workload, self.recipe.technique)
-        gain = f"{digits(self.gain)} ×" if self.gain else ""
-        named = tables.Entry(self.recipe.technique, recipe=recipe)
-        time = tables.metric_entry(self.result, self.metric)
-        return tables.Entry(self.ladder), named, tables.Entry(self.what), time, tables.Entry(gain)
-
-
-def ladders(results: Sequence[Result], name: str) -> Iterator[Step]:
-    """Every step of LADDERS that is stored for this machine. ``results``: all that are stored."""
-    newest, _ = store.select(results, [name])
-    known = {each.work: each for each in of_one_environment(newest)}
-    for workload, size, metric, techniques in LADDERS:
-        before = None
-        label = "on the CPU: " if techniques[0] == "numpy" else ""
-        for technique in techniques:
-            result = known.get((workload, technique, size))
-            recipe = catalogue.find(workload, technique)
-            time = result and result.value(Metric(metric))
-            if time is None or recipe is None:
-                continue
-            gain = before.value(Metric(metric)) / time if before and of_one_state(before, result) else None
-            yield Step(label + f"{workload} {result.label}, {metric}", recipe, result, Metric(metric), gain)
-            before = result
-
-
 def main(
-    save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Store the table for a machine of this name.")
-    ] = None,
+    save: Save = None,
     stored: Annotated[bool, typer.Option("--show", help="Print the last stored table as Markdown.")] = False,
 ):
     """Measure what this machine can do, and how close the fastest recipes come to it."""
     if stored:
-        try:
-            found, complaints = kept_tables(store.Store().load()[0])
-        except StoreError as error:
-            fail(str(error))
-        print(text.as_markdown(found), end="")
+        runs, complaints = kept(FILE.parent)
+        if not runs:
+            nothing = f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME"
+            fail("\n".join([*complaints, nothing]))
+        print(text.as_markdown(shown.of_machine([*runs.values()][-1], store.Store().load()[0])), end="")
         complain(complaints)
         return
     if not machine.gpus():
-        print("The limits are those of an NVIDIA GPU, but this machine has none.", file=sys.stderr)
-        raise typer.Exit(1)
-    known, found = {}, []
+        fail("The limits are those of an NVIDIA GPU, but this machine has none.")
+    head, known, found = commit_for(save, ROOT, CODE), {}, []
     if save is not None:
         try:
             known = store.Writer(store.Store(), save, resume=True).done()
         except StoreError as error:
-            print(error, file=sys.stderr)
-            raise typer.Exit(2) from None
+            fail(str(error))
     try:
         for row in rows(known):
             found.append(row)
     except KeyboardInterrupt:
         save = None  # what was measured is shown, but not stored
-    line = None
-    if save:
-        root = Path(__file__).parents[1]
-        head = commits.git(root, "rev-parse", "HEAD")
-        gpu, driver = machine.gpus()[0], machine.nvidia().driver
-        line = {
-            "machine": save,
-            "device": gpu.name,
-            "driver": driver,
-            "date": time.strftime("%Y-%m-%d"),
-            "commit": head,
-            "rows": found,
-        }
-    finish([table("Limits", HEADINGS, "llrlrrl", (entries(row, frozenset()) for row in found))], FILE, line)
+    line = transfers.beginning(save, head, FRAMEWORKS) | {"rows": found} if save else None
+    measured = (shown.entries(row, frozenset()) for row in found)
+    finish([shown.table("Limits", shown.HEADINGS, "llrlrrl", measured)], FILE, line)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.script import Save, commit_for, finish
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Bar, Step
+from gpu_cookbook.terminal import fail
 from gpu_cookbook.units import digits, seconds
 
 ROOT = Path(__file__).parents[1]
@@ -626,17 +627,14 @@ def table(steps: dict[str, Step]) -> tables.Table:
 
 def require_gpu() -> None:
     if not machine.gpus():
-        print("These are transfers to an NVIDIA GPU, but this machine has none.", file=sys.stderr)
-        raise typer.Exit(1)
+        fail("These are transfers to an NVIDIA GPU, but this machine has none.")
     missing = [name for name in ("cupy", "torch") if not machine.installed(name)]
     if missing:
-        print(f'Not installed: {", ".join(missing)}. pip install "cupy-cuda13x[ctk]" torch', file=sys.stderr)
-        raise typer.Exit(1)
+        fail(f'Not installed: {", ".join(missing)}. pip install "cupy-cuda13x[ctk]" torch')
     free = machine.device_memory()[0][1]
     if free < GPU_MEMORY:
         needed = f"{GPU_MEMORY / 2**30:.0f} GiB"
-        print(f"This needs {needed} of the GPU's memory, of which {free / 2**30:.1f} GiB are free.", file=sys.stderr)
-        raise typer.Exit(1)
+        fail(f"This needs {needed} of the GPU's memory, of which {free / 2**30:.1f} GiB are free.")
 
 
 def main(save: Save = None):

@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import choices
-import choosing as advising  # benchmarks/choosing.py, and limits.py: conf.py puts their folder on the path
-import limits
+import choosing as advising  # benchmarks/choosing.py: conf.py puts its folder on the path
 import notebooks
 import stored
 from figures import anchor, recipe_place
@@ -31,6 +30,7 @@ from gpu_cookbook.render import (
     history,
     html_page,
     launches,
+    limits,
     reach,
     scaling_charts,
     scaling_tables,
@@ -95,10 +95,9 @@ def write():
     one_kind = beside.of_one_kind([*stored.results().values()])
     put("generated/one-kind.html", tables_html(one_kind, ""))
     put("generated/history.md", history_list())
-    reached, complaints = limits.kept_tables(stored.every_result(), stored.GPU_MACHINE)
-    stored.complain(complaints)
+    reached = limits.of_machine(stored.limited()[stored.GPU_MACHINE], stored.every_result())
     put("generated/limits.html", tables_html(reached, ""))
-    put("generated/limits-apart.html", table_html(limits.apart(limits.kept()[0]), ""))
+    put("generated/limits-apart.html", table_html(limits.apart(stored.limited()), ""))
     put("generated/reach.html", tables_html([reach.by_framework(stored.of(stored.GPU_MACHINE))], ""))
     put("generated/choose.txt", advice_printed())
     put("generated/choosing.html", tables_html(advising.tables(stored.every_result()), ""))
@@ -499,11 +498,8 @@ def machine_page(machine: str) -> str:
         found = [table for table in scaling_tables.build_tables(rows) if table.rows]
         lines += ["## From one core to every GPU", ""]
         lines += fragment(f"{machine}-scaling", "", found, scaled(rows), "../")
-    own = limits.FILE.parent / machine / limits.FILE.name
-    path = own if own.exists() else limits.FILE
-    if machine in limits.kept(path)[0]:
-        (reached, _), complaints = limits.kept_tables(stored.every_result(), machine, path)
-        stored.complain(complaints)
+    if machine in stored.limited():
+        reached, _ = limits.of_machine(stored.limited()[machine], stored.every_result())
         lines += ["## The fastest recipes and their targets", ""]
         lines += fragment(f"{machine}-limits", "", [reached], [], "../")
     lines += ["```{toctree}", ":hidden:", "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""]

@@ -18,7 +18,7 @@ from gpu_cookbook.render.format import NOISE
 from gpu_cookbook.results import Crossing, Metric, Result, Size
 from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.scaling import Row
-from gpu_cookbook.store import asv_files, commits, together, transfers
+from gpu_cookbook.store import asv_files, commits, limits, together, transfers
 from gpu_cookbook.store import scaling as kept
 from gpu_cookbook.units import seconds
 
@@ -263,6 +263,14 @@ def conceptual() -> dict[str, transfers.Kept]:
     found, complaints = transfers.every(store().folder, transfers.CONCEPTS)
     complain(complaints)
     return {name: runs[-1] for name, runs in _by_machine(found).items()}
+
+
+@cache
+def limited() -> dict[str, limits.Kept]:
+    """{machine: its newest run of benchmarks/limits.py}."""
+    found, complaints = limits.kept(store().folder)
+    complain(complaints)
+    return found
 
 
 @cache

@@ -14,10 +14,11 @@ from lines import loaded
 from test_store import add, commit_later
 
 from gpu_cookbook import catalogue, machine
+from gpu_cookbook.render import limits as shown
 from gpu_cookbook.results import TIMED, Metric, Result, Status, Timing
 from gpu_cookbook.run import compare
+from gpu_cookbook.store import limits as limits_of
 from gpu_cookbook.store.asv_files import Store, Writer
-from gpu_cookbook.store.commits import StoreError
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "limits.py"
 limits = loaded(SCRIPT)
@@ -36,11 +37,11 @@ limits = loaded(SCRIPT)
     ],
 )
 def test_a_share_is_reached_from_below_and_a_ratio_from_above(value, reach, kind, reached):
-    assert limits.entries(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind), frozenset())[-1].text == reached
+    assert shown.entries(("what", "cupy_tuned", "1 µs", "2 µs", value, reach, kind), frozenset())[-1].text == reached
 
 
 def test_a_ladder_goes_up_in_recipes_that_there_are():
-    for workload, size, metric, techniques in limits.LADDERS:
+    for workload, size, metric, techniques in shown.LADDERS:
         assert [len(catalogue.choose([workload], [technique])) for technique in techniques] == [1] * len(techniques)
         assert size in catalogue.workload_module(workload).SIZES
         assert metric in TIMED
@@ -84,59 +85,61 @@ def test_what_is_stored_of_the_same_code_counts_at_any_commit_and_is_named(clone
     )
     monkeypatch.setattr(limits, "rows", rows)
     monkeypatch.setattr(limits, "FILE", clone / "benchmarks/results/limits.jsonl")
+    monkeypatch.setattr(limits, "ROOT", clone)
     limits.main(save="m", stored=False)
     assert f"  1 result is already stored: 1 of commit {first[:8]}, " in capsys.readouterr().err
     assert limits.LARGE not in {recipe.technique: sizes for recipe, sizes in asked}["torch"]
 
 
 def test_each_machine_has_its_last_line_and_only_differing_targets_are_set_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "ladders", lambda results, name: ())
-    monkeypatch.setattr(limits.commits, "changed_since", lambda root, commit: frozenset({"recipes/norm/with_cupy.py"}))
+    monkeypatch.setattr(shown, "ladders", lambda results, name: ())
+    monkeypatch.setattr(limits_of.commits, "changed_since", lambda *_: frozenset({"recipes/norm/with_cupy.py"}))
     line = json.loads(limits.FILE.read_text().splitlines()[-1])
     near = ("matmul 200", "cupy_tuned", "9 µs", "10 µs: PyTorch", 0.9, 1.0, "ratio")
     far = (*near[:4], 1.1, *near[5:])
     same = ("multiply 2**28", "torch", "1 GB/s", "2 GB/s: a copy", 0.5, 0.97, "share")
-    file = tmp_path / "limits.jsonl"
     changed = ("norm 2**28", "cupy", "3 µs")
     stale = [(*changed, "5 µs: a copy", value, 0.9, "share") for value in (0.8, 1.0)]
     lines = [("one", [near, same]), ("other", [near, same, stale[0]]), ("one", [far, same, stale[1]])]
-    file.write_text("".join(json.dumps(line | {"machine": name, "rows": rows}) + "\n" for name, rows in lines))
-    last, complaints = limits.kept(file)
-    assert ([*last], complaints) == (["other", "one"], [])
-    expected = ["matmul 200", "cupy_tuned", "≤ 1.00", "0.900 ×", "yes", "1.10 ×", "no"]
-    assert [[entry.text for entry in row] for row in limits.apart(last).rows] == [expected]
-    (shown, _), _ = limits.kept_tables([], "other", file)
-    assert [row[-1].text for row in shown.rows] == ["yes", "no", "no"]
-    assert [row[2].text for row in shown.rows] == ["9 µs", "1 GB/s", "†3 µs"]
-    (newest, _), _ = limits.kept_tables([], path=file)
-    assert [row[-1].text for row in newest.rows] == ["no", "no", "yes"]
-    with pytest.raises(StoreError, match="Nothing of another is stored in .*limits.jsonl"):
-        limits.kept_tables([], "another", file)
+    folder = tmp_path / "benchmarks" / "results"
+    (folder / "other").mkdir(parents=True)
+    for name, rows in lines:  # that of the other came in, in its own folder
+        file = folder / ("other" if name == "other" else "") / limits_of.FILE
+        file.open("a").write(json.dumps(line | {"machine": name, "rows": rows}) + "\n")
+    last, complaints = limits_of.kept(folder)
+    assert (sorted(last), complaints) == (["one", "other"], [])
+    expected = {"matmul 200", "cupy_tuned", "≤ 1.00", "0.900 ×", "yes", "1.10 ×", "no"}
+    assert [{entry.text for entry in row} for row in shown.apart(last).rows] == [expected]
+    table, _ = shown.of_machine(last["other"], [])
+    assert [row[-1].text for row in table.rows] == ["yes", "no", "no"]
+    assert [row[2].text for row in table.rows] == ["9 µs", "1 GB/s", "†3 µs"]
+    table, _ = shown.of_machine(last["one"], [])
+    assert [row[-1].text for row in table.rows] == ["no", "no", "yes"]
 
 
 def test_without_a_gpu_it_says_so(tmp_path):
     hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, env=hidden)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "The limits are those of an NVIDIA GPU, but this machine has none.\n"
 
 
 def test_a_row_whose_recipe_was_removed_is_left_out():
-    assert limits.is_there(("multiply 40,000", "cupy_tuned"))
-    assert limits.is_there(("matmul 200, device", "an empty kernel"))
-    assert limits.is_there(("launch and synchronise of an empty kernel", "pycuda"))
+    assert shown.is_there(("multiply 40,000", "cupy_tuned"))
+    assert shown.is_there(("matmul 200, device", "an empty kernel"))
+    assert shown.is_there(("launch and synchronise of an empty kernel", "pycuda"))
     for removed in ("nosuch_tuned", "nosuch"):
-        assert not limits.is_there(("multiply 40,000", removed))
+        assert not shown.is_there(("multiply 40,000", removed))
 
 
 def test_a_row_about_host_arrays_is_left_out():
-    assert not limits.is_there(("matmul 200, from any host arrays", "cupy_transfer_tuned"))
+    assert not shown.is_there(("matmul 200, from any host arrays", "cupy_transfer_tuned"))
 
 
 def test_a_row_whose_recipe_has_changed_is_marked():
     row = ("multiply 2**28", "cupy_tuned", "4,379 GB/s", "4,362 GB/s: PyTorch", 1.0, 0.97, "share")
-    assert limits.entries(row, frozenset())[2].text == "4,379 GB/s"
-    assert limits.entries(row, frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "†4,379 GB/s"
+    assert shown.entries(row, frozenset())[2].text == "4,379 GB/s"
+    assert shown.entries(row, frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "†4,379 GB/s"
     assert (
-        limits.entries(("cuBLAS", *row[1:]), frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "4,379 GB/s"
+        shown.entries(("cuBLAS", *row[1:]), frozenset({"recipes/multiply/with_cupy_tuned.py"}))[2].text == "4,379 GB/s"
     )

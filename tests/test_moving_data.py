@@ -109,7 +109,7 @@ def test_the_benchmark_has_every_script():
 def test_without_a_gpu_it_says_so(tmp_path):
     hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, env=hidden)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "These are transfers to an NVIDIA GPU, but this machine has none.\n"
 
 

@@ -24,7 +24,20 @@ from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.verdict import Shown
 from gpu_cookbook.results import FirstResult, Metric, Timing
-from gpu_cookbook.store import asv_files, commits, door, private, runs, scaling, sending, sent, transfers, verifying
+from gpu_cookbook.store import (
+    asv_files,
+    commits,
+    door,
+    private,
+    runs,
+    scaling,
+    sending,
+    sent,
+    together,
+    transfers,
+    verifying,
+)
+from gpu_cookbook.store import limits as limits_of
 
 ROOT = Path(__file__).parents[1]
 MACHINE = "nvidia-rtx-4090"
@@ -339,7 +352,7 @@ def test_a_folder_of_somebody_else_is_not_replaced(clone, folder):
     assert (folder / "thesis.tex").exists()
 
 
-def test_rows_of_scale_limits_transfers_launches_and_concepts_go_along_and_are_shown_from_there(clone, folder):
+def test_what_other_commands_measured_goes_along_and_is_shown_from_there(clone, folder):
     results = clone / "benchmarks/results"
     keep(results, "mine", [row(), row(workers=2)], git(clone, "rev-parse", "HEAD"))
     keep(results, "other", [row(workers=3)], git(clone, "rev-parse", "HEAD"))
@@ -350,16 +363,21 @@ def test_rows_of_scale_limits_transfers_launches_and_concepts_go_along_and_are_s
     del moved["rows"]
     launched = moved | {"elements": 1, "steps": [steps[0] | {"step": "cupy_4_resident"}]}
     loaded = launched | {"steps": [steps[0] | {"step": "memories_l2_read", "moved_bytes": 2**30}]}
-    lines = {transfers.FILE: moved, transfers.LAUNCHES: launched, transfers.CONCEPTS: loaded}
+    handover = {"producer": "cupy", "consumer": "torch", "way": "dlpack", "reason": ""}
+    handover |= {"shared": True, "right": True, "seen": True, "waits": "GPU"}
+    handed = moved | {"handovers": [handover], "missing": {}, "pool": {"cupy": ""}}
+    del handed["elements"], handed["steps"]
+    lines = {transfers.FILE: moved, transfers.LAUNCHES: launched, transfers.CONCEPTS: loaded, together.FILE: handed}
     for file, each in lines.items():
         (results / file).write_text("".join(json.dumps(each | {"machine": m}) + "\n" for m in ("mine", "o")))
     made = prepare(clone)
     assert errors(made) == []
     assert [line["machine"] for _, line in door.read_lines(made / "limits.jsonl", "limits")[0]] == [MACHINE]
     (results / scaling.FILE).unlink()
-    for file in lines:
+    for file in (*lines, limits_of.FILE):
         (results / file).unlink()
     shutil.copytree(made, results / MACHINE)
+    assert (list(limits_of.kept(results)[0]), limits_of.kept(results)[1]) == ([MACHINE], [])
     rows, complaints = scaling.kept_of(results, MACHINE)
     assert {each.workers for each in rows} == {1, 2} and complaints == []
     assert {each.origin.contributor for each in rows} == {"Ada"}
@@ -369,6 +387,8 @@ def test_rows_of_scale_limits_transfers_launches_and_concepts_go_along_and_are_s
     assert runs_of[MACHINE].seconds("cupy_4_resident") == 0.3 and complaints == []
     runs_of, complaints = transfers.kept(results, transfers.CONCEPTS)
     assert runs_of[MACHINE].steps["memories_l2_read"].moved == 2**30 and complaints == []
+    (run,), complaints = together.every(results)
+    assert (run.origin.machine, run.pool, complaints) == (MACHINE, {"cupy": ""}, [])
 
 
 @pytest.mark.parametrize("file", [transfers.FILE, transfers.LAUNCHES, transfers.CONCEPTS])
@@ -695,11 +715,7 @@ def test_a_folder_that_was_changed_anywhere_gets_a_verdict(clone, folder, name, 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("machine.json", "sent.jsonl", "runs.jsonl", "limits.jsonl", "transfers.jsonl", "launches.jsonl"),
-        "concepts.jsonl",
-        "12345678-x.json",
-    ],
+    ["machine.json", *sending.LINES, "12345678-x.json"],
 )
 def test_any_content_of_any_file_is_an_error_in_words(folder, name):
     store = asv_files.Store()

@@ -95,6 +95,12 @@ def made_of_lines(
     return found, complaints + without_commits(unknown, shown(path), "lines")
 
 
+def everywhere(folder: Path, file: str) -> dict[Path, str | None]:
+    """{path: whose lines it has} of a file of lines in this folder of results: in the folders of machines that came in,
+    and last the shared one, with lines of any machine."""
+    return {path: path.parent.name for path in sorted(folder.glob(f"*/{file}"))} | {folder / file: None}
+
+
 def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
     """[(number, value) of each line that fits], [(number, fault) of each other]."""
     return _thread(os.getpid()).submit(_fit_lines, content, kind).result()

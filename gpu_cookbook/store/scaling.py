@@ -57,8 +57,7 @@ def kept(folder: Path) -> tuple[list[Kept], list[str]]:
     runs: list[Kept] = []
     unnamed: list[Kept] = []  # the same runs
     complaints = []
-    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{FILE}"))}
-    for path, machine_name in (places | {folder / FILE: None}).items():
+    for path, machine_name in door.everywhere(folder, FILE).items():
         found, faults = kept_in(path, folder.parents[1], machine_name)
         complaints += faults
         for run in found:  # whoever has sent lines may still have them in both

@@ -14,15 +14,14 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
-from gpu_cookbook.store import door, private, runs, scaling, sent, together, transfers
+from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
 from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of
 from gpu_cookbook.store.commits import StoreError, git
 from gpu_cookbook.words import plain
 
-LIMITS = "limits.jsonl"
 PROFILE = 12  # the column of asv --profile, the last one
 SHARED = {  # with lines of all machines
-    **{scaling.FILE: scaling.KIND, LIMITS: "limits"},
+    **{scaling.FILE: scaling.KIND, limits.FILE: limits.KIND},
     **dict.fromkeys(transfers.FILES, transfers.KIND),
     together.FILE: together.KIND,
 }
@@ -31,7 +30,7 @@ CONTENTS = {  # of a machine's folder, besides asv's results
     "machine.json": "processor, memory, system and GPUs",
     runs.FILE: "each measurement with its conditions",
     scaling.FILE: "what gpu-cookbook scale measured",
-    LIMITS: "how near the fastest recipes come to their targets",
+    limits.FILE: "how near the fastest recipes come to their targets",
     transfers.FILE: "the ways from host to host",
     transfers.LAUNCHES: "what a launch takes in several frameworks",
     transfers.CONCEPTS: "how fast the memories of the GPU are, and what slow kernels cost",

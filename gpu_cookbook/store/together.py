@@ -1,5 +1,5 @@
 """Lines of ``python benchmarks/together.py --save``: one line of together.jsonl in benchmarks/results per run and
-environment."""
+environment. Those that came in from others are in a file of that name in their machine's folder."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -46,8 +46,18 @@ def record(handovers: Iterable[Handover], missing: Mapping[str, str], pool: Mapp
 
 def every(folder: Path) -> tuple[list[Kept], list[str]]:
     """The runs of all lines, the newest last, and what is wrong with each line that cannot be used."""
-    runs, complaints = door.made_of_lines(folder / FILE, KIND, partial(_kept, folder.parents[1]))
-    return sorted(runs, key=lambda run: run.origin.date), complaints
+    found, complaints = [], []
+    for path, machine_name in door.everywhere(folder, FILE).items():
+        runs, faults = kept_in(path, folder.parents[1], machine_name)
+        found += runs
+        complaints += faults
+    return sorted(found, key=lambda run: run.origin.date), complaints
+
+
+def kept_in(path: Path, root: Path, machine_name: str | None) -> tuple[list[Kept], list[str]]:
+    """The runs in one file, and what is wrong with each line that cannot be used. ``root``: of the clone;
+    ``machine_name``: whose lines they must be, unless the file is shared."""
+    return door.made_of_lines(path, KIND, partial(_kept, root), machine_name)
 
 
 def _kept(root: Path, line: Mapping[str, Any]) -> Kept:

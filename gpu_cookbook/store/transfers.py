@@ -152,8 +152,7 @@ def kept(folder: Path, file: str = FILE) -> tuple[dict[str, Kept], list[str]]:
 def every(folder: Path, file: str = FILE) -> tuple[list[Kept], list[str]]:
     """The runs of all lines, the newest last, and what is wrong with each line that cannot be used."""
     found, complaints = [], []
-    places = {path: path.parent.name for path in sorted(folder.glob(f"*/{file}"))}
-    for path, machine_name in (places | {folder / file: None}).items():
+    for path, machine_name in door.everywhere(folder, file).items():
         runs, faults = kept_in(path, folder.parents[1], machine_name)
         found += runs
         complaints += faults

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,17 +21,16 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.machine import in_environment
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import door, private, runs, scaling, sent, transfers
+from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
-from gpu_cookbook.store.commits import CODE, StoreError, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LIMITS, LINES, PROFILE, SHARED, default_base, machines_at, unsent
+from gpu_cookbook.store.commits import CODE, UNSHALLOW, StoreError, UnknownCommit, changed_since, git
+from gpu_cookbook.store.sending import CONTENTS, LINES, PROFILE, SHARED, default_base, machines_at, unsent
 from gpu_cookbook.units import counted, digits
 from gpu_cookbook.words import make_plain, plain
 
 MOST_FILES = 200
 MOST_TOTAL = 2**25  # bytes of all files together
 MOST_ALIKE = 10  # findings of one kind that are shown one by one
-EQUAL = 1e-4  # relative: the same number, once in asv's file and once in runs.jsonl
 # No two machines of one kind that are stored are as far apart in their times (tests/test_repeats.py), not even in their
 # transfers, which depend on the host, but for a few resident times of small arrays, which are mostly those of the call
 # in Python. What a processor computes, and the start of a process, depend on the machine altogether.
@@ -112,9 +111,7 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     save = f"gpu-cookbook compare --save --machine {name}"  # without it, the host's name would be taken
     found += _ends(shown, save)
     found += _complete(shown, save)
-    found += _scale(store, folder, base)
-    found += _limits(store, folder, base)
-    found += _transfers(store, folder, base)
+    found += _lines(store, folder, base)
     # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
     known = machines_at(store.root, base) - {folder.name, source}
     others = [each for each in store.load()[0] if each.stored.machine in known]
@@ -193,7 +190,7 @@ def _complaint(folder: Path, complaint: str) -> Finding:
     """A line of Store.load about a file, or a line of a file, that cannot be used."""
     text = complaint.removeprefix(f"{door.shown(folder)}/")
     place, _, what = text.partition(": ")
-    if "commit that this repository does not have" in what:
+    if UNSHALLOW in what:
         advice = "Measure at a commit of the project's repository."
     else:
         advice = "Send the folder as gpu-cookbook send wrote it; what was edited by hand cannot be repaired here."
@@ -396,10 +393,11 @@ def _commits(
 def _commit(store: Store, base: str, commit: str, place: str) -> Iterator[Finding]:
     try:
         changed_since(store.root, commit)
-    except StoreError as fault:
-        if "does not have" not in str(fault):
-            yield error(place, str(fault))
+    except UnknownCommit:
         return  # store.load has said so
+    except StoreError as fault:
+        yield error(place, str(fault))
+        return
     if git(store.root, "merge-base", commit, base) != commit:
         yield error(
             place,
@@ -496,10 +494,10 @@ def _different(result: Result, every: Sequence[Mapping[str, float]], firsts: Seq
     for metric in (*TIMED, Metric.MEMORY, Metric.ERROR) if every else ():
         value = result.value(metric)
         known = [values[metric] for values in every if metric in values][-1:]
-        if value is not None and not any(math.isclose(value, other, rel_tol=EQUAL) for other in known):
+        if value is not None and not any(math.isclose(value, other, rel_tol=runs.ROUNDED) for other in known):
             yield metric
     first = result.value(Metric.FIRST)
-    if every and first is not None and not any(math.isclose(first, other, rel_tol=EQUAL) for other in firsts):
+    if every and first is not None and not any(math.isclose(first, other, rel_tol=runs.ROUNDED) for other in firsts):
         yield Metric.FIRST
 
 
@@ -593,44 +591,27 @@ def _sizes(sizes: Iterable[Any]) -> str:
 # ---- Other files.
 
 
-def _scale(store: Store, folder: Path, base: str) -> Iterator[Finding]:
-    if not (folder / scaling.FILE).exists():
-        return
-    kept, complaints = scaling.kept_in(folder / scaling.FILE, store.root, folder.name)
-    for complaint in complaints:
-        yield _complaint(folder, complaint)
-    for run in kept:
-        yield from _commit(store, base, run.origin.commit, scaling.FILE)
-        for row in scaling.judged(run.rows):
-            if row.status in (Status.FAILED, Status.REFUSED):
-                what = f"{row.technique} on {row.on}: {row.status}: {row.reason}"
-                yield note(scaling.FILE, what, "Say in the pull request what you know of it.")
+# How each other file of lines is read.
+KEPT_IN: Mapping[str, Callable[[Path, Path, str], tuple[Sequence[Any], list[str]]]] = {
+    scaling.FILE: scaling.kept_in,
+    limits.FILE: limits.kept_in,
+    **dict.fromkeys(transfers.FILES, transfers.kept_in),
+    together.FILE: together.kept_in,
+}
 
 
-def _limits(store: Store, folder: Path, base: str) -> Iterator[Finding]:
-    lines, complaints = door.read_lines(folder / LIMITS, "limits")
-    for complaint in complaints:
-        yield _complaint(folder, complaint)
-    for number, line in lines:
-        place = f"{LIMITS}, line {number}"
-        if line["machine"] != folder.name:
-            yield error(
-                place, f"belongs to {line['machine']}, not to {folder.name}", "Send the folder as it was written."
-            )
-        try:
-            changed_since(store.root, line["commit"])
-        except StoreError as fault:
-            yield _complaint(folder, f"{place}: {fault}")
-        yield from _commit(store, base, line["commit"], place)
-
-
-def _transfers(store: Store, folder: Path, base: str) -> Iterator[Finding]:
-    for file in transfers.FILES:
-        kept, complaints = transfers.kept_in(folder / file, store.root, folder.name)
+def _lines(store: Store, folder: Path, base: str) -> Iterator[Finding]:
+    """The lines of KEPT_IN, each of which has a commit of its own."""
+    for file, kept_in in KEPT_IN.items():
+        kept, complaints = kept_in(folder / file, store.root, folder.name)
         for complaint in complaints:
             yield _complaint(folder, complaint)
         for run in kept:
             yield from _commit(store, base, run.origin.commit, file)
+            for row in scaling.judged(run.rows) if file == scaling.FILE else ():
+                if row.status in (Status.FAILED, Status.REFUSED):
+                    what = f"{row.technique} on {row.on}: {row.status}: {row.reason}"
+                    yield note(file, what, "Say in the pull request what you know of it.")
 
 
 # ---- Machines that are alike.
