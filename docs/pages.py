@@ -562,10 +562,13 @@ def history_list() -> str:
     lines = []
     for machine in stored.results():
         mine = stored.past(machine)
-        steps = Counter(step.verdict for step in history.every(mine) if step.counts)
-        found = " and ".join(f"{steps[verdict]} {verdict}" for verdict in ("faster", "slower") if steps[verdict])
+        steps = [step for step in history.every(mine) if step.counts]
+        verdicts = Counter(step.verdict for step in steps)
+        found = " and ".join(f"{verdicts[verdict]} {verdict}" for verdict in ("faster", "slower") if verdicts[verdict])
         commits = len(history.commits_of(mine))
         words = f"{counted(commits, 'commit')}; {f'steps: {found}' if found else 'no step'}"
+        if alone := sum(step.changed_with(stored.recipe_changed) == [history.MACHINE] for step in steps):
+            words += f"; at {alone} of them, nothing is known to have changed but the machine"
         lines.append(f"- [{markdown(machine)}](history/{machine}.md): {words}")
     if not lines:
         return "Nothing is stored yet.\n"

@@ -14,7 +14,7 @@ from test_hostile import HOSTILE, OBEYED, is_harmless_html
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.render import history, html_page, svg
-from gpu_cookbook.results import FirstResult, Metric, Origin, Result, Status, Timing
+from gpu_cookbook.results import FirstResult, Metric, Origin, Result, Run, Status, Timing
 from gpu_cookbook.store import asv_files, commits
 
 SIZE = 40_000
@@ -133,6 +133,14 @@ def test_a_step_says_from_where_to_where_and_what_changed_with_it():
     ]
     assert [record["ratio_x"] for record in table.records] == [0.5, 2.0]
     assert table.rows[0][0].recipe == ("multiply", "cupy")
+
+
+def test_a_step_from_one_machine_to_another_of_the_name_says_so():
+    def on(instance, number, seconds):
+        return replace(at(number, seconds), runs={Metric.RESIDENT: {Run("2026-11-01T00:00:00Z", instance): seconds}})
+
+    results = [on("a", 0, 1.0), on("a", 1, 2.0), on("b", 2, 1.0), on(None, 3, 2.0)]
+    assert [row[-1] for row in words(history.steps_table(results))] == ["–", "another machine", "–"]
 
 
 def test_what_is_not_known_on_one_side_has_not_changed():

@@ -64,9 +64,9 @@ def words_of(path):
 @pytest.mark.parametrize(
     ("words", "over", "under", "least", "most"),
     [
-        ("is no faster than in NumPy on one core", "pageable", "numpy", 0.95, 1.25),
+        ("takes about as long as NumPy on one core", "pageable", "numpy", 0.8, 1.25),
         ("it is several times as fast", "numpy", "both_ways", 4, 15),
-        ("takes about as long as all CPU cores do", "both_ways", "torch_cpu", 0.8, 1.25),
+        ("takes about as long as 16 CPU cores do", "both_ways", "torch_cpu", 0.8, 1.25),
     ],
 )
 def test_the_verdict_on_transfers_is_that_of_the_newest_run(words, over, under, least, most, run):

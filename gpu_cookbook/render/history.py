@@ -38,6 +38,7 @@ TICKS = (  # of the ratio axis: the span below which they are used
     (math.inf, [10.0**power for power in range(-20, 21)]),
 )
 NOTHING = "Nothing changed by more than the samples support."
+MACHINE = "another machine"  # of the same name
 ONCE = "There is no line yet: each recipe was measured at one commit only."
 
 Address = Callable[[str], str | None]  # of a commit; None if nobody knows one
@@ -86,6 +87,13 @@ class Step:
         assert before is not None and after is not None  # a verdict is given on values only
         return after / before if before else math.inf
 
+    def changed_with(self, recipe_changed: "RecipeChanged") -> list[str]:
+        """What else was not the same, of what is known on both sides."""
+        old, new = (conditions(each) | ({"math": each.math} if each.math else {}) for each in (self.before, self.after))
+        machines = {_instance(each, self.metric) for each in (self.before, self.after)} - {None}
+        recipe = ["recipe"] * recipe_changed(self.before, self.after)
+        return recipe + different(old, new) + [MACHINE] * (len(machines) > 1)
+
     def __str__(self) -> str:
         where = f"{self.line.name}, {self.after.label}"
         return f"{where}: {self.verdict} at {_short(self.after)} (×{digits(self.ratio)})"
@@ -122,6 +130,12 @@ def commits_of(results: Iterable[Result]) -> list[str]:
 def _order(result: Result) -> tuple[int, str, int]:
     made, measured = result.stored.order
     return made, result.stored.commit, measured
+
+
+def _instance(result: Result, metric: Metric) -> str | None:
+    """Which of the machines of one name measured this; None if it is not known."""
+    runs = result.runs.get(metric)
+    return max(runs, key=lambda run: run.started).instance if runs else None
 
 
 def _short(result: Result) -> str:
@@ -226,8 +240,6 @@ def steps_table(
     rows, records = [], []
     for step in steps:
         before, after = step.before, step.after
-        old, new = (conditions(each) | ({"math": each.math} if each.math else {}) for each in (before, after))
-        words = ["recipe"] * recipe_changed(before, after) + different(old, new)
         rows.append(
             (
                 Entry(step.line.name, recipe=(after.workload, after.technique)),
@@ -239,7 +251,7 @@ def steps_table(
                 _commit(after, address),
                 metric_entry(before, step.metric),
                 metric_entry(after, step.metric),
-                Entry("; ".join(words) or format.UNKNOWN),
+                Entry("; ".join(step.changed_with(recipe_changed)) or format.UNKNOWN),
             )
         )
         record = {"table": "steps", "metric": step.metric, "before_commit": before.stored.commit}

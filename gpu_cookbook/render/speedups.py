@@ -53,8 +53,9 @@ def speedups(results: Sequence[Result]) -> Chart | None:
     text = (
         "Upper number of a cell: the call alone, with the data on the GPU. Lower number: the call with both transfers,"
         f" from host arrays to a host result, still against NumPy's call alone. {CPU}: the fastest recipe without a"
-        " GPU. Other rows: the plainest recipe of each framework with at least a third as many workloads as the one"
-        " that has most. An empty cell has no recipe, or no time that counts"
+        " GPU. Other rows: the plainest recipe of each framework; those with recipes for few workloads are left out."
+        " NumPy uses one core, or all where its work is products of matrices. An empty cell has no recipe, or no time"
+        " that counts"
     )
     if absent := _absent(results, workloads):
         text += f". {absent}"

@@ -29,7 +29,8 @@ def shortest(found: Sequence[Handover]) -> Entry:
     if not good:
         return Entry(WRONG if found else UNKNOWN, "bad" if found else "")
     first = good[0]
-    return Entry(NAMES[first.way] if first.shared else NAMES[HOST], "bad" if first.waits == NOBODY else "")
+    name = NAMES[first.way] if first.shared else NAMES[HOST]
+    return Entry(f"{name} !", "bad") if first.waits == NOBODY else Entry(name)
 
 
 def outcome(way: str, found: Sequence[Handover]) -> Entry:
