@@ -21,6 +21,7 @@ from gpu_cookbook.run.transfers import few_pieces
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
 WRONG = Path(__file__).parent / "wrong"
+RIGHT = Path(__file__).parent / "right"
 REASONS = {
     "empty_output": "1 of 1 elements are wrong",
     "dropped_tail": "1 of 1 elements are wrong",
@@ -142,6 +143,21 @@ REASONS = {
     "out_in_steps": "out= is one of the inputs: 1 of 1 elements are wrong",
     "any_four_bytes": " and the other byte order: ",
     "keys_as_floats": "neighbouring keys beyond 2**53, where float64 has gaps: the result holds ",
+    "ring_of_scratch": "from two threads at once: ",
+    "lock_too_short": "from two threads at once: ",
+    "global_size": "from two threads at once: ",
+    "sorted_in_place": "the table that it was given does not look as before",
+    "column_left": "the table that it was given does not look as before",
+    "lru_of_tables": "the same table with other values: ",
+    "scaled_only": "1.0 instead of 1.0000000150474662e+30",
+    "small_is_zero": "2e-19 everywhere: 0.0 instead of",
+    "two_groups": "at 2,097,155 rows: the result holds 2,097,158 numbers instead of 4,194,310",
+    "fills_nan": "special values: 1 of 2 elements are wrong",
+    "power_of_two_less_one": "at 249×9: ",
+    "both_empty": "ValueError: negative dimensions are not allowed",
+    "sign_of_first": "at 301×131: ",
+    "codes_uint16": "at 1,000,003 rows of 500,000 keys: the result holds 65,536 numbers",
+    "first_two_of_batch": "3 of 4 elements are wrong, the first at [0]: ",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
@@ -226,6 +242,13 @@ def edge_sizes(recipe):
 def marks(name, quick):
     needs = [in_opencl] if recipe(name).framework == "PyOpenCL" else []
     return needs if name in quick else [*needs, pytest.mark.slow]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", RIGHT.glob("*/with_*.py"), ids=lambda path: path.stem)
+def test_check_refuses_no_right_recipe(path):
+    right = catalogue.read(path)
+    assert [(each.size, each.reason) for each in runner.run(right, "check", edge_sizes(right)) if not each.ok] == []
 
 
 def test_every_wrong_recipe_is_tried():

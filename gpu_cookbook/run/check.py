@@ -8,9 +8,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from functools import cached_property, partial
-from threading import Barrier, BrokenBarrierError
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple, Self
 
@@ -22,9 +22,11 @@ from gpu_cookbook.run.device import HELD, Device, Host, has_processes, processes
 
 SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
 CALLS = 1_024  # of check_often()
-OF_A_THREAD = 3  # calls of each of two threads, and one more in step
-STEPS = 1_000  # bytecode instructions that are taken in step
-AT_A_LOCK = 1.0  # seconds after which the other thread is taken to wait for a lock
+CALLS_BETWEEN = 4  # of another thread, while one is stopped
+STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
+PLACES, FEWEST_PLACES = 256, 24  # of those: so many are tried, or so few if that takes longer than
+AT_PLACES = 0.5  # seconds
+AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 IN_A_ROW = 16  # calls that follow one another before the first is waited for
 OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
@@ -442,7 +444,10 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     def rewritten(values: Sequence[Any]) -> bool:
         return memory.fill(arguments, values)
 
+    looked = memory.looks(arguments)
     before = done()
+    if not memory.unchanged(arguments, looked):
+        return "after the call, the table that it was given does not look as before"
     if repeats(workload):
         held = None  # what is done in place changes
         changed = [expected.answer] if memory.is_changeable(arguments[0]) else []
@@ -459,6 +464,12 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
             # The mean of one number may be that number, where Polars has it in the given table.
             if any(x.size for x in first) and same and same - memory.identity(memory.arrays(arguments)):
                 return "the next call returns the same result again, and may have done nothing"
+            if fault := expected.fault_of(again, download):
+                return f"the same call again: {fault}"
+            mixed = [*first[:-1], second[-1]]
+            replaced = memory.replace_last(arguments, second[-1])
+            if replaced and (fault := Expected(workload, mixed).fault_of(done(), download)):
+                return f"the same table with other values: {fault}"
             break
         if fault := other.fault_of(done(), download):
             return f"the same arrays with other values: {fault}"
@@ -606,62 +617,90 @@ def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> s
     need the context, which a thread has only if its code makes it current."""
     if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
         return None
-    return fault_of_threads(module, workload, by_steps(module, workload), workload.EDGE_SIZES[-1])
+    return fault_of_threads(module, workload, by_steps(module, workload), *workload.EDGE_SIZES[:-3:-1])
 
 
-def fault_of_threads(module: ModuleType, workload: ModuleType, way: Callable, size: Size) -> str | None:
+def fault_of_threads(
+    module: ModuleType, workload: ModuleType, way: Callable, size: Size, other: Size | None = None
+) -> str | None:
     """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
-    inputs of its own, or None. In the last call they go through the recipe's code step by step together, so that
-    what they share is found on a busy machine, too."""
-    expected = [Expected(workload, workload.inputs(size, seed)) for seed in (63, 64)]
-    together = [Barrier(2) for _ in range(OF_A_THREAD + 1)]
+    inputs of its own, or None. First both run freely. Then one is stopped before an instruction of the recipe's own
+    code, while the other makes whole calls, the last of them of the ``other`` size: so what they share is found on any
+    machine, however busy."""
+    mine = Expected(workload, workload.inputs(size, 63))
+    others = [Expected(workload, workload.inputs(size, seed)) for seed in range(64, 64 + CALLS_BETWEEN)]
+    others += [Expected(workload, workload.inputs(other, 63))] if other is not None else []
 
-    def results(each: Expected) -> list[Any]:
-        found = []
-        for call, barrier in enumerate(together):
-            with in_step(module, barrier, STEPS if call == OF_A_THREAD else 0):
-                found.append(way(*each.inputs))
-        return found
+    def fault_of_calls(those: Sequence[Expected]) -> str | None:
+        return next(filter(None, (each.disagreement(way(*each.inputs)) for each in those)), None)
+
+    def fault_at(place: int) -> str | None:
+        """With one thread stopped before the instruction of this number."""
+        passed = 0
+        between: list[Future[str | None]] = []
+
+        def at_each() -> None:
+            nonlocal passed
+            if passed == place:
+                between.append(pool.submit(fault_of_calls, others))
+                wait_for(between, AT_A_LOCK)  # which this thread may hold
+            passed += 1
+
+        with stops(module, at_each):
+            fault = fault_of_calls([mine])
+        return next(filter(None, [fault, *(call.result() for call in between)]), None)
+
+    def faults() -> Iterator[str | None]:
+        yield from [call.result() for call in [pool.submit(fault_of_calls, [each] * 3) for each in (mine, others[0])]]
+        steps: list[None] = []
+        with stops(module, lambda: steps.append(None)):
+            yield fault_of_calls([mine])
+        end = time.monotonic() + AT_PLACES
+        for number, place in enumerate(spread(len(steps))):
+            if number >= FEWEST_PLACES and time.monotonic() > end:
+                break
+            yield fault_at(place)
 
     with ThreadPoolExecutor(2) as pool:
-        calls = [pool.submit(results, each) for each in expected]
-    for each, call in zip(expected, calls, strict=True):
-        if error := call.exception():
-            return f"from two threads at once: {reason(error)}"
-        if fault := next(filter(None, map(each.disagreement, call.result())), None):
-            return f"from two threads at once: {fault}"
-    return None
+        try:
+            fault = next(filter(None, faults()), None)
+        except Exception as error:  # a recipe may raise anything
+            fault = reason(error)
+    return fault and f"from two threads at once: {fault}"
 
 
 @contextlib.contextmanager
-def in_step(module: ModuleType, together: Barrier, most: int) -> Iterator[None]:
-    """This thread waits for the other one here, and again before each of its first ``most`` bytecode instructions in
-    the recipe's own code, until one of the two is through or stands at a lock."""
-
-    def meet() -> None:
-        with contextlib.suppress(BrokenBarrierError):
-            together.wait(AT_A_LOCK)
+def stops(module: ModuleType, then: Callable[[], None]) -> Iterator[None]:
+    """Calls ``then`` before each of the first STEPS bytecode instructions that this thread runs of the recipe's own
+    code."""
+    left = STEPS
 
     def trace(frame: FrameType, event: str, _: object) -> Callable | None:
-        nonlocal most
-        if frame.f_code.co_filename != module.__file__:
+        nonlocal left
+        if frame.f_code.co_filename != module.__file__ or not left:
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode" and most:
-            most -= 1
-            meet()
+        if event == "opcode":
+            left -= 1
+            then()
         return trace
 
-    meet()
     before = sys.gettrace()
-    if most:
-        sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
-        sys.settrace(trace)
+    sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
+    sys.settrace(trace)
     try:
         yield
     finally:
         sys.settrace(before)
-        together.abort()
+
+
+def spread(count: int) -> list[int]:
+    """Up to PLACES of the numbers below ``count``, those that are far from each other first: the first and the last of
+    them, and some in between."""
+    part = PLACES // 3
+    between = (count * i // part for i in range(part))
+    chosen = {*range(part), *range(count - part, count), *between} if count > PLACES else set(range(count))
+    return [number for start in range(16) for number in sorted(chosen)[start::16]]
 
 
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:

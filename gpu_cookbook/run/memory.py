@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
@@ -73,6 +73,49 @@ def fill(arguments: Sequence[Any], values: Sequence[np.ndarray]) -> bool:
     if len(found) != len(values) or not all(_writeable(_parts(each)) for each in found):
         return False
     return all([write(x, each) for x, each in zip(found, values, strict=True)])
+
+
+def replace_last(arguments: Sequence[Any], values: np.ndarray) -> bool:
+    """Gives the last column of the one table among a recipe's arguments these values, by the table's own means. False
+    if there is no such table."""
+    if len(arguments) != 1 or not _is_table(arguments[0]) or not hasattr(arguments[0], "columns"):
+        return False
+    (table,) = arguments
+    name = list(table.columns)[-1]
+    if type(table).__module__.startswith("polars"):
+        table.replace_column(len(table.columns) - 1, sys.modules["polars"].Series(name, values))
+    else:
+        table[name] = values
+    return True
+
+
+def looks(arguments: Sequence[Any]) -> list[Any]:
+    """How the tables and the arrays of strings among a recipe's arguments look: their names, dtypes, index and
+    contents, for unchanged()."""
+    return [_look(each) for each in arguments]
+
+
+def unchanged(arguments: Sequence[Any], before: Sequence[Any]) -> bool:
+    """Whether all tables and arrays of strings still look as they did."""
+    return all(_same(old, _look(each)) for each, old in zip(arguments, before, strict=True))
+
+
+def _look(value: Any) -> Any:
+    if type(value) is np.ndarray and value.dtype.kind == "S":
+        return (value.copy(),)
+    if not _is_table(value) or not hasattr(value, "columns"):
+        return ()
+    if type(value).__module__.startswith("polars"):
+        return list(value.schema.items()), value.clone()
+    names = list(value.columns), [str(dtype) for dtype in value.dtypes]
+    return *names, dict(getattr(value, "attrs", {})), type(value.index).__name__, value.copy()
+
+
+def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(one) != len(other) or one[:-1] != other[:-1]:
+        return False
+    equal = getattr(one[-1], "equals", partial(np.array_equal, one[-1])) if one else None  # of a table, index and all
+    return equal is None or bool(equal(other[-1]))
 
 
 def put(target: np.ndarray, values: np.ndarray | float) -> None:

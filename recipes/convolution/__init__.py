@@ -15,9 +15,10 @@ import numpy as np
 SIZES = ((10_000, 100), (1_000_000, 1_000), (16_000_000, 10_000))
 AXES = 1  # of each array; any other number is refused
 # The last has 1,097 results, a prime. Few, since JAX compiles for each.
-EDGE_SIZES = ((0, 3), (5, 0), (1, 1), (7, 1), (2, 5), (257, 16), (1_009, 89))
-# One between the edge sizes, and one beyond them.
-MORE_SIZES, LARGE_SIZES = ((61, 13),), ((100_003, 1_009),)
+EDGE_SIZES = ((0, 0), (0, 3), (5, 0), (1, 1), (7, 1), (2, 5), (257, 16), (1_009, 89))
+# Between the edge sizes, one with 2**8 + 1 results and one whose kernel is far longer than its signal; beyond them, one
+# whose kernel is the longer one, too.
+MORE_SIZES, LARGE_SIZES = ((61, 13), (249, 9), (7, 40)), ((100_003, 1_009), (10_007, 20_011))
 TIME_LIMIT = 300  # seconds per result
 
 

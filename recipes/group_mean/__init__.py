@@ -12,8 +12,9 @@ EDGE_SIZES = (
     *((0, 1), (1, 1), (2, 1), (2, 2), (255, 1), (256, 256), (257, 16), (1_003, 100_000)),
     (100_003, 1_000),
 )
-# Sizes between the edge sizes, and beyond them; one is a multiple of every block.
-MORE_SIZES, LARGE_SIZES = ((5_003, 5_003), (20_011, 7), (70_001, 100)), ((2**20, 2**16), (1_048_583, 1))
+# Sizes between the edge sizes, and beyond them; one is a multiple of every block, and one has more keys than 16 bits.
+MORE_SIZES = ((5_003, 5_003), (20_011, 7), (70_001, 100))
+LARGE_SIZES = ((2**20, 2**16), (1_048_583, 1), (1_000_003, 500_000))
 AXES = 1  # of each array; any other number is refused
 TIME_LIMIT = 600  # seconds per result
 

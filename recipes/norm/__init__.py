@@ -90,5 +90,5 @@ def special_inputs(size, seed=0):
         special = x.copy()
         special[0], special[-1] = np.nan, np.inf
         yield "infinity and NaN: ", (special,)
-    for value in (-0.0, 1e-45, 3e-20, -1e30):
+    for value in (-0.0, 1e-45, 3e-20, 2e-19, -1e30):
         yield f"{value} everywhere: ", (np.full_like(x, value),)

@@ -16,7 +16,7 @@ COMPONENTS = 10
 SIZES = ((10_000, 100), (100_000, 100), (1_000_000, 200))
 EDGE_SIZES = ((10, 10), (11, 15), (257, 16), (1_003, 11))
 # One between the edge sizes, and others beyond them; one is a multiple of every block.
-MORE_SIZES, LARGE_SIZES = ((31, 32),), ((8_192, 64), (70_001, 12))
+MORE_SIZES, LARGE_SIZES = ((31, 32),), ((8_192, 64), (70_001, 12), (301, 131))
 TIME_LIMIT = 300  # seconds per result
 
 

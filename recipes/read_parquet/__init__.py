@@ -12,8 +12,8 @@ import numpy as np
 
 SIZES = (1_000_000, 10_000_000, 50_000_000)  # rows
 EDGE_SIZES = (0, 1, 2, 1_003, 100_003)
-# One between the edge sizes, and one with a second row group, of three rows.
-MORE_SIZES, LARGE_SIZES = (20_011,), (2**20 + 3,)
+# One between the edge sizes, and one with three row groups, the last of three rows.
+MORE_SIZES, LARGE_SIZES = (20_011,), (2**21 + 3,)
 AXES = 1  # of each array; any other number is refused
 GIVEN = "with the file in the host's memory"  # what upload() makes
 TIME_LIMIT = 300  # seconds per result
@@ -80,5 +80,5 @@ def special_inputs(size, seed=0):
     keys, values = inputs(size, seed)
     yield "keys that differ: ", (np.arange(size) * 2**33, values)
     yield "one key: ", (np.full_like(keys, -1), values)
-    special = np.resize([np.inf, -np.inf, 0.0, -0.0, 5e-324, -1e308, 1 / 3], size)
+    special = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -1e308, 1 / 3], size)
     yield "special values: ", (keys, special)

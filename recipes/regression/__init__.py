@@ -20,7 +20,7 @@ EDGE_SIZES = (
     (457, 20),
 )
 # Sizes between the edge sizes, and beyond them; one is a multiple of every block.
-MORE_SIZES, LARGE_SIZES = ((31, 32), (999, 3)), ((8_192, 64), (70_001, 7))
+MORE_SIZES, LARGE_SIZES = ((31, 32), (999, 3)), ((8_192, 64), (70_001, 7), (301, 131))
 TIME_LIMIT = 300  # seconds per result
 
 
@@ -86,9 +86,9 @@ def tolerance(expected, samples, targets):
       lengths of its two vectors: see subset_mean, whose terms have one sign, and matmul, where others leave less. A
       Cholesky or LU factorisation adds what 3 p roundings do (Higham, Accuracy and Stability of Numerical Algorithms,
       §10.1).
-    - So the matrix is off by unit (‖A‖² + p alpha), and the right side by unit ‖A‖‖b‖, and w by the one times ‖w‖ / λ,
-      and the other / λ. An SVD is that of a matrix which is off by less than unit ‖A‖ / 2, and AᵀA by twice ‖A‖ times
-      that.
+    - So the matrix is off by unit (‖A‖² + p alpha), and the right side by unit (‖A‖² + p alpha)^½ ‖b‖, as that of A
+      with √alpha I as more rows, which is another way to solve it. w is off by the one times ‖w‖ / λ, and the other
+      / λ. An SVD is that of a matrix which is off by less than unit ‖A‖ / 2, and AᵀA by twice ‖A‖ times that.
     - A mean of absolute values m is off by unit m. What is left of that in A and b adds up to nothing, but for the
       product of the two: n unit² m² in AᵀA, and in Aᵀb.
     - The intercept is the targets' mean less the columns' means times w: it is off by what w is, times the length of
@@ -110,7 +110,7 @@ def tolerance(expected, samples, targets):
     square, length = products.trace(), np.linalg.norm(expected[:-1])
     least = max(np.linalg.eigvalsh(products)[0], 0) + ALPHA
     matrix = (unit * (square + p * ALPHA) + left**2) * length
-    side = unit * square**0.5 * np.linalg.norm(targets - middle) + left * right
+    side = unit * (square + p * ALPHA) ** 0.5 * np.linalg.norm(targets - middle) + left * right
     of_coefficients = 2 * (matrix + side) / least
     of_intercept = np.linalg.norm(centre) * of_coefficients + 2 * unit * (each + columns @ np.abs(expected[:-1]))
     return np.append(np.full(p, of_coefficients), of_intercept)

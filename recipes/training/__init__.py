@@ -22,7 +22,7 @@ FIRST, MOST = 4, 512  # steps that are compared, and images in them, unless the 
 FEW = 8  # images, a batch of which is compared closely after the first step, too
 LEARNED = 50, 64  # steps, and images in each, after which a network must have learned something
 SIZES = ((6_000, 64), (6_000, 256), (60_000, 64), (60_000, 256), (60_000, 1_024))
-EDGE_SIZES = ((1, 1), (8, 2))  # all of whose steps are compared closely
+EDGE_SIZES = ((1, 1), (9, 3), (8, 2))  # all of whose steps are compared closely
 AXES = 3  # of none of the arrays another number
 TIME_LIMIT = 3_600  # seconds per result
 

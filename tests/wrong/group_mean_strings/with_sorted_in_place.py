@@ -1,0 +1,33 @@
+"""Wrong: the caller's table is sorted.
+
+Framework: pandas
+Runs on: CPU
+Install: pip install pandas
+Environment: main, rapids
+"""
+
+import numpy as np
+import pandas as pd
+
+
+def upload(keys, values):
+    if not np.can_cast(np.asarray(keys).dtype, np.int64):  # 1.2 and 1.7 would become one key
+        raise ValueError(f"group_mean_strings takes int64 keys, not {np.asarray(keys).dtype}")
+    keys, values = np.asarray(keys, np.int64), np.asarray(values, np.float64)
+    if keys.ndim != 1 or keys.shape != values.shape:
+        raise ValueError(f"group_mean_strings takes two flat arrays of one length, not {keys.shape} and {values.shape}")
+    strings = pd.Series(keys).astype("str").str.zfill(20)
+    return (pd.DataFrame({"key": strings, "value": values}),)  # a copy
+
+
+def group_mean_strings(table):
+    table.sort_values("key", inplace=True, ignore_index=True)
+    return table.groupby("key", sort=False)["value"].mean()
+
+
+def wait(means):
+    pass  # pandas returns when it is done
+
+
+def download(means):
+    return np.array(means.to_numpy())
