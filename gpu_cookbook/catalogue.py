@@ -389,7 +389,7 @@ def workload_module(name: str) -> ModuleType:
 
 
 def work(name: str, size: int | tuple[int, ...]) -> float:
-    """To what the time of large arrays is in proportion: bytes or operations of the workload, whichever are more."""
+    """The bytes or operations of the workload, whichever are more: the time of large arrays is proportional to that."""
     workload = workload_module(name)
     return float(max(workload.bytes_moved(size), workload.operations(size)))
 

@@ -19,6 +19,7 @@ from gpu_cookbook.results import (
     Metric,
     Result,
     Size,
+    beyond_cache,
     grouped,
     mode_of,
     of_one_environment,
@@ -461,9 +462,8 @@ def _least(result: Result, question: Question) -> float:
         return 0
     workload = catalogue.workload_module(question.workload)
     moved, operations = workload.bytes_moved(question.size), workload.operations(question.size)
-    in_memory = result.copy_bandwidth and result.cache_bytes and moved > 2 * result.cache_bytes
     return max(
-        moved / result.copy_bandwidth / 1e9 if in_memory and result.copy_bandwidth else 0,
+        moved / result.copy_bandwidth / 1e9 if result.copy_bandwidth and beyond_cache(result, moved) else 0,
         operations / result.arithmetic / 1e9 if result.arithmetic else 0,
     )
 

@@ -43,7 +43,7 @@ class Status(enum.StrEnum):
     SKIPPED = "skipped"
 
 
-ENOUGH_RUNS = 3
+ENOUGH_RUNS = 3  # in which both of a tie were measured, to tell them apart by their ratios
 WRONG = (Status.FAILED, Status.REFUSED)
 
 
@@ -437,12 +437,13 @@ def judged(result: Result) -> Result:
         return replace(result, rates=rates)
     bandwidth, share = moved / best / 1e9, None
     # Memory does not limit data that fit into the cache, so a percentage of the memory's bandwidth would mean nothing.
-    if result.copy_bandwidth and _beyond_cache(result, moved):
+    if result.copy_bandwidth and beyond_cache(result, moved):
         share = 100 * bandwidth / result.copy_bandwidth
     return replace(result, rates=replace(rates, bandwidth=bandwidth, share=share))
 
 
-def _beyond_cache(result: Result, moved: float) -> bool:
+def beyond_cache(result: Result, moved: float) -> bool:
+    """Whether so many bytes do not fit into the cache of the result's device."""
     return result.cache_bytes is not None and moved > 2 * result.cache_bytes
 
 
@@ -454,7 +455,7 @@ def _impossible(result: Result, metric: Metric, seconds: float) -> str | None:
         moved /= 2  # no array has fewer than two bytes for each element
     bandwidth = moved / seconds / 1e9
     more = READ_LIMIT
-    if _beyond_cache(result, moved):
+    if beyond_cache(result, moved):
         limit, what = result.copy_bandwidth, "a copy on it"
         if result.driver or result.empty_kernel:  # only a GPU has one
             more = READ_LIMIT_ON_GPU

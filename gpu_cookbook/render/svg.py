@@ -163,7 +163,7 @@ def render(draw: Draw, height: float, title: str, text: str) -> str:
 
     class Canvas(FigureCanvasBase):
         def get_renderer(self) -> Renderer:
-            """That with which the layout measures: the one that draws, which knows each text's extent then."""
+            """What the layout measures texts with: the renderer that draws, which then knows their extents."""
             return renderer
 
     look: Any = {

@@ -19,6 +19,7 @@ import numpy as np
 from gpu_cookbook.results import Size
 from gpu_cookbook.run import memory
 from gpu_cookbook.run.device import HELD, Device, Host, has_processes, processes_held_up
+from gpu_cookbook.scaling import SAME
 
 SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
 CALLS = 1_024  # of check_often()
@@ -36,7 +37,6 @@ ARRIVAL = 0.3  # seconds for which an upload may still be under way
 LARGE = 2**20  # elements: arrays of fewer are compared on one core
 PART = 2**16  # elements of a large array whose difference is looked at together: it stays in a core's cache
 OVERFLOWING = 2.0**-20  # relative: where a tolerance is infinite, the answer is as near as this, or infinity
-SAME = 1e-12  # relative: two means of the same samples differ by less, whatever the order of the additions
 
 
 def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable, Callable, Callable]:

@@ -280,7 +280,7 @@ class Calls:
         return (self.now,)
 
     def due(self, number: int) -> bool:
-        """Whether the result of the call before this one is compared."""
+        """Whether to compare what the call before this one has returned: one in EVERY, not always the same one."""
         return number % EVERY == number // EVERY % EVERY
 
     def restore(self, turn: Turn) -> None:

@@ -18,22 +18,13 @@ import numpy as np
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run.check import reason
+from gpu_cookbook.run.device import Cuda
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.together import DLPACK, GPU, HOST, INTERFACE, NOBODY, WAYS, Handover
 
 SIZE = 4096  # elements of float32
 LEGACY = 1  # the handle of the default stream
 BUSY = 0.08  # seconds that the producer's stream is kept busy: a thousand times as long as a handover
-SPIN = """
-extern "C" __global__ void spin(long long nanoseconds)
-{
-    long long start, now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-    do
-        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    while (now - start < nanoseconds);
-}
-"""
 ATTRIBUTES = {DLPACK: "__dlpack__", INTERFACE: "__cuda_array_interface__"}
 Done = Callable[[], bool]  # whether what a stream had to do is done
 
@@ -127,7 +118,7 @@ def spin(stream: Any) -> None:
 
     if "spin" not in _made:
         Device().set_current()
-        _made["spin"] = Program(SPIN, "c++").compile("cubin").get_kernel("spin")
+        _made["spin"] = Program(Cuda.SPIN, "c++").compile("cubin").get_kernel("spin")
     launch(stream, LaunchConfig(grid=1, block=1), _made["spin"], np.int64(1e9 * BUSY))
 
 
