@@ -407,7 +407,10 @@ def write_concepts():
         numbers = (stored.concept(f"memories_{name}_{what}") for what in ("latency", "read rate"))
         rungs[label] = tuple(map(shown, numbers))
     rungs["host memory"] = (None, shown(stored.moved("limit_up rate")))
-    put("generated/memories.md", "\n".join(["```{raw} html", concepts.ladder(rungs), "```", ""]))
+    put(
+        "generated/memories.md",
+        "\n".join(["```{raw} html", f'<div class="scroll wide">{concepts.ladder(rungs)}</div>', "```", ""]),
+    )
     parts = {name: table_html(concepts.stored(run), "") for name, run in stored.conceptual().items()}
     put("generated/concepts.md", by_machine(parts, "concepts.py"))
 

@@ -9,7 +9,7 @@ import re
 import shlex
 import symtable
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -30,10 +30,22 @@ WORKLOAD = (  # what every workload defines
     *("SIZES", "EDGE_SIZES", "TIME_LIMIT", "label", "inputs", "wrong_inputs", "reference", "tolerance", "error_scale"),
     *("bytes_moved", "operations", "footprint"),
 )
+OPTIONAL = {  # what a workload may define as well
+    "AXES": "the only number of axes that its arrays may have",
+    "GIVEN": "where the work begins, in words for choose, if upload() does more than copy; transfers are not measured",
+    "MORE_SIZES": "sizes between the edge sizes, for plain inputs",
+    "LARGE_SIZES": "sizes beyond them, likewise",
+    "MANY_PIECES": "the size at which a round_trip() in pieces fills each of its buffers more than once",
+    "special_inputs": "(description, arrays) of NaN, infinities and the like, at a size",
+    "exact_inputs": "(description, arrays) that have only one right answer, at a size",
+    "too_small": "why the work cannot be done at a size, or None",
+    "shape": "the lengths of its array at a size that is neither a number nor a tuple of them",
+}
 # What a Shapes line says of a size. What each GPU takes, does not: there may be more of them.
 MOST = re.compile(r"(?P<fewer>fewer than|at most) 2\*\*(?P<power>\d+) (elements|rows|samples)(?! for each GPU)")
 NAME = re.compile("[a-z][a-z0-9_]{0,99}")  # of a technique; the schemas of stored files take 100 characters
 WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
+MISSPELT = 0.8  # how alike two names are (difflib) if one is taken for the other, misspelt
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
 
@@ -264,9 +276,13 @@ def _read_workload(path: Path) -> str:
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
-def _require(path: Path, names: Container[str]) -> None:
+def _require(path: Path, names: Collection[str]) -> None:
     if missing := [name for name in WORKLOAD if name not in names]:
         raise BrokenRecipe(f"{path}: does not define {', '.join(missing)}")
+    known = {*WORKLOAD, *OPTIONAL}
+    for name in names:  # a misspelt one would never be asked for
+        if name not in known and (meant := difflib.get_close_matches(name, known - {*names}, 1, MISSPELT)):
+            raise BrokenRecipe(f"{path}: defines {name}: is {meant[0]} meant?")
 
 
 def _require_sizes(path: Path, workload: ModuleType) -> None:

@@ -47,6 +47,7 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
 WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "half": ("def (\n" + INCREMENT, "/half/__init__.py: line 1: invalid syntax"),
     "lacking": (INCREMENT.replace("footprint", "feet"), "/lacking/__init__.py: does not define footprint"),
+    "misspelt": (INCREMENT.replace("LARGE_SIZES", "LARGER_SIZES"), "/misspelt/__init__.py: defines LARGER_SIZES: is "),
     "marking": ("\ufeff" + INCREMENT, "/marking/__init__.py: begins with a byte order mark: save the file in UTF-8"),
     "linked": ("/nowhere", "/linked/__init__.py: is not a file"),
     "sizeless": (
@@ -245,6 +246,7 @@ def test_the_asv_suite_goes_on_without_them(broken):
         "increment": ["numpy"],
         "lacking": ["numpy"],
         "marking": ["numpy"],
+        "misspelt": ["numpy"],
         **{name: ["numpy"] for name in WHEN_RUN if name not in ("raising", "single")},
         "random_subset_mean": ["numpy"],
     }

@@ -57,6 +57,8 @@ def speedups(results: Sequence[Result]) -> Chart | None:
         " NumPy uses one core, or all where its work is products of matrices. An empty cell has no recipe, or no time"
         " that counts"
     )
+    if modes := _other_samples(cells):
+        text += f". random_subset_mean: {modes}"
     if absent := _absent(results, workloads):
         text += f". {absent}"
     return chart(draw, CELL * len(frameworks) + 55, text, table)
@@ -87,6 +89,16 @@ def described(results: Sequence[Result]) -> str:
         if (name, workload) in cells
     ]
     return "\n".join(filter(None, [*lines, _absent(results, _workloads(cells))]))
+
+
+def _other_samples(cells: Cells) -> str:
+    """What the docstrings of these recipes say of their samples, where they are not made in float64 as NumPy's are."""
+    modes = {
+        recipe.technique: recipe.math
+        for workload, technique in {(each.workload, each.technique) for each in cells.values()}
+        if workload == "random_subset_mean" and (recipe := catalogue.find(workload, technique)) and recipe.math
+    }
+    return "; ".join(f"{technique}: {modes[technique]}" for technique in sorted(modes))
 
 
 def _absent(results: Sequence[Result], workloads: Sequence[str]) -> str:
