@@ -8,10 +8,17 @@ CUDA := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*
 
 # Recipes whose packages exclude each other run in different environments. Each has a virtual environment of its own.
 ENVIRONMENT ?= main
+# Named by the recipes' docstrings, as gpu_cookbook/catalogue.py reads them, which is not installed yet.
+comma := ,
+ENVIRONMENTS = main $(filter-out main every,$(sort $(subst $(comma), ,$(shell sed -n 's/^Environment: //p' \
+	recipes/*/with_*.py))))
 ifeq ($(ENVIRONMENT),main)
 VENV := .venv
 EXTRA := $(if $(CUDA),$(if $(filter 11 12,$(CUDA)),cuda$(CUDA),cuda13),cpu)
 else
+ifneq ($(filter $(ENVIRONMENT),$(ENVIRONMENTS)),$(ENVIRONMENT))
+$(error Unknown environment '$(ENVIRONMENT)'. There are: $(ENVIRONMENTS))
+endif
 VENV := .venv-$(ENVIRONMENT)
 EXTRA := $(ENVIRONMENT)
 export GPU_COOKBOOK_ENVIRONMENT := $(ENVIRONMENT)

@@ -21,6 +21,16 @@ EXTRAS = dict(SETUP["options.extras_require"])
 WITHOUT_A_GPU = ("CPU", "OpenCL device", "NVIDIA GPU or CPU")
 
 
+def test_make_knows_the_environments_before_it_builds_one():
+    for name, code in (*((name, 0) for name in catalogue.environments()), ("nonsense", 2), ("cpu", 2), ("every", 2)):
+        command = ["make", "--silent", "--directory", Path(__file__).parents[1], "extra", f"ENVIRONMENT={name}"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        if code:
+            words = f"Unknown environment '{name}'. There are: {' '.join(catalogue.environments())}."
+            assert words in done.stderr
+
+
 def extra(name, extras=EXTRAS):
     """The requirements of an extra, with those of the extras that it includes, as in gpu-cookbook[cuda13]."""
     for line in f"{EVERYWHERE}\n{extras[name]}".split("\n"):
