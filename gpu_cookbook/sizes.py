@@ -46,27 +46,28 @@ def _numbers(word: str) -> Any:
     numbers = [number.strip() for number in re.split("[x×]", word)]
     if numbers[1:] and not all(numbers):
         raise ValueError(f"'{word}' is not a valid size: a number is missing")
-    return tuple(map(size_of, numbers)) if numbers[1:] else size_of(word)
+    return tuple(size_of(number, word) for number in numbers) if numbers[1:] else size_of(word)
 
 
-def size_of(word: str) -> int:
+def size_of(word: str, whole: str = "") -> int:
     """The size that a word means: 40000, 1_000_000, 1,000,000, 1e6, 2.5e6, 2**28 or 2^28. A ValueError says why it
-    means none."""
-    cause = "it is not written as an integer"
+    means none. ``whole``: what was typed, if the word is one of the numbers in it."""
+    cause = "not written as an integer"
     if match := SIZE.fullmatch(word):
         with decimal.localcontext(decimal.Context(traps=[])):  # what is too large for this, too, is infinite or NaN
             size = Decimal(match["number"].replace(",", ""))
             if match["power"] and size:  # nothing to the power of nothing is not a number
                 size **= Decimal(match["power"])
             if match["sign"] == "-" or size < 1:
-                cause = "it is less than 1"
+                cause = "less than 1"
             elif not size <= LARGEST:
-                cause = "it is more than 2**63 - 1, the largest signed 64-bit integer, with which the recipes count"
+                cause = "more than 2**63 - 1, the largest signed 64-bit integer, with which the recipes count"
             elif size % 1:
-                cause = "it is not an integer"
+                cause = "not an integer"
             else:
                 return int(size)
-    raise ValueError(f"'{word}' is not a valid size: {cause}")
+    what = f"'{word}'" if whole else "it"
+    raise ValueError(f"'{whole or word}' is not a valid size: {what} is {cause}")
 
 
 def _too_many(workload: str, size: Any) -> str | None:

@@ -39,7 +39,7 @@ ANSWER_LIMIT = 3  # seconds within which a running engine must accept a connecti
 # Seconds within which it must report its workers: on busy cores, Ray needs more than 5. After 15, its client gives up.
 JOIN_LIMIT = 10
 START = {  # how to start it on this machine only
-    "Dask": "dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787",
+    "Dask": "dask scheduler --host 127.0.0.1 --port {port} --dashboard-address 127.0.0.1:8787",
     "Ray": "docs/scale-out/ray.md has the commands",
 }
 
@@ -141,6 +141,11 @@ def recipes(names: Sequence[str] = (), lane: str | None = None, frameworks: Iter
     known = sorted({name for recipe in mine for name in (recipe.technique, first_word(recipe))})
     for name in names:
         if name not in known:
+            if other := catalogue.find(WORKLOAD, name):
+                one = other.runs_on.removeprefix("NVIDIA ")
+                raise catalogue.UnknownName(
+                    f"{name} does not scale: it runs on one {one}. {catalogue.similar(name, known)}"
+                )
             raise catalogue.UnknownName(catalogue.nearest("technique or engine", name, known))
     if names:
         mine = [recipe for recipe in mine if {recipe.technique, first_word(recipe)} & set(names)]
@@ -203,12 +208,17 @@ def doublings(most: int) -> list[int]:
 # ---- Checks before anything is measured.
 
 
-def check_reachable(address: str) -> None:
-    """Raises OSError if nothing accepts a connection at tcp://host:port or host:port; ValueError if it is neither."""
+def host_and_port(address: str) -> tuple[str, int]:
+    """Those of tcp://host:port or host:port; ValueError if it is neither."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if not (parts.hostname and parts.port):
         raise ValueError(address)
-    socket.create_connection((parts.hostname, parts.port), ANSWER_LIMIT).close()
+    return parts.hostname, parts.port
+
+
+def check_reachable(address: str) -> None:
+    """Raises OSError if nothing accepts a connection at this address; ValueError if it is none."""
+    socket.create_connection(host_and_port(address), ANSWER_LIMIT).close()
 
 
 def unreachable_reason(address: str) -> str | None:
@@ -241,7 +251,7 @@ def inspect_cluster(framework: str, address: str) -> Cluster:
     except OSError as error:
         raise ScaleError(
             f"Nothing answers at {address} ({error.strerror or error}). Start it first, or give another address: "
-            f"{START[framework]}"
+            f"{START[framework].format(port=host_and_port(address)[1])}"
         ) from None
     with runner.Process({"action": "join", "framework": framework, "address": address}) as process:
         *_, last = process.messages(runner.START_LIMIT, JOIN_LIMIT)

@@ -12,7 +12,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status
 from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, completed, from_record, judged, record
 from gpu_cookbook.store import commits, door, journal, sent
-from gpu_cookbook.store.asv_files import Writer
+from gpu_cookbook.store.asv_files import MACHINE, Writer
 from gpu_cookbook.words import plain
 
 FILE, KIND = "scale.jsonl", "scale"
@@ -102,7 +102,7 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
     if not mine:
         names = sorted({run.origin.machine for run in runs})
         there = f"No rows are stored for '{plain(name)}'. {catalogue.similar(name, names)}"
-        how = f"To store some: gpu-cookbook scale --save --machine {plain(name)}"
+        how = f"To store some: gpu-cookbook scale --save --machine {name if MACHINE.fullmatch(name) else 'NAME'}"
         none = "No rows can be used." if complaints else "No rows are stored yet."
         raise BadInput("\n".join([*complaints, f"{there if runs else none} {how}"]))
     rows: dict[tuple[Any, ...], Row] = {}
