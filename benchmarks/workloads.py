@@ -43,7 +43,6 @@ if FITS:
 ROOT = Path(__file__).parents[1]
 # What the timed metrics mean: that of this clone, as its results are compared with those of other commits.
 VERSION = re.search(r'^VERSION = "(.*)"', (ROOT / "gpu_cookbook/run/measure.py").read_text("utf-8"), re.MULTILINE)[1]
-OMIT = "this suite takes its samples itself: omit --attribute rounds, repeat, number and warmup_time"
 # gpu_cookbook/store/asv_plugin.py sets both: the folder of this run of asv, and what it was asked for.
 SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_WANTED"
 
@@ -59,8 +58,6 @@ class Replay:
         return self.now
 
     def step(self):
-        if self.played == len(self.samples):
-            raise RuntimeError(OMIT)
         self.now += self.samples[self.played]
         self.played += 1
 
@@ -141,15 +138,6 @@ def _result(workload, technique, size):
     raise NotImplementedError("too large for a machine without a GPU")
 
 
-def _refuse_again(name):
-    """RuntimeError if asv has had these samples in this run: it would take the same ones for more."""
-    if folder := _scratch():
-        try:
-            (folder / f"{name}.taken").touch(exist_ok=False)
-        except FileExistsError:
-            raise RuntimeError(OMIT) from None
-
-
 def _timed(workload, metric):
     """A benchmark with the times of a metric."""
 
@@ -164,7 +152,6 @@ def _timed(workload, metric):
             timing = _result(workload, technique, size)["timings"].get(metric)
             if timing is None:
                 raise NotImplementedError("does not apply")
-            _refuse_again(f"{workload}-{technique}-{size}-{metric}")
             CLOCK.samples = timing["samples"]
             time.repeat = len(CLOCK.samples)
         elif CLOCK.played == len(CLOCK.samples):  # asv is about to profile a call

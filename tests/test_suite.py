@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cloning import rewrite
 from conftest import git, in_opencl
 
 from gpu_cookbook import catalogue
@@ -147,10 +148,75 @@ def test_an_asv_without_what_its_plugin_needs_says_what_to_install():
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_the_same_samples_are_not_given_twice_in_a_run(monkeypatch, tmp_path):
-    monkeypatch.setenv("GPU_COOKBOOK_ASV", str(tmp_path))
-    code, said = run(MULTIPLY, "workloads._refuse_again('a'); workloads._refuse_again('a')")
-    assert code == 1 and "omit --attribute rounds" in said
+def refused_by_asv(*options):
+    """What asv run says, which refuses this."""
+    command = [ASV, "run", "--machine", "m", "--bench", "multiply.time_resident.*'numpy', 40000", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    return " ".join((done.stdout + done.stderr).split())
+
+
+STORED = ("-E", "existing", "--set-commit-hash")
+
+
+def test_a_run_in_which_asv_would_not_take_all_samples_is_refused(clone):
+    for options in (["--quick"], *(["--attribute", f"{name}=1"] for name in ("rounds", "repeat", "number"))):
+        assert "omit --quick, and --attribute rounds, repeat" in refused_by_asv(*STORED, "HEAD", *options)
+    assert not (clone / "benchmarks/results").exists()
+
+
+def test_asv_stores_nothing_of_other_code_than_that_of_the_commit(clone):
+    from test_store import commit_later
+
+    old = git(clone, "rev-parse", "HEAD")
+    assert "add -E existing" in refused_by_asv("--set-commit-hash", old)
+    commit_later(clone)
+    said = refused_by_asv(*STORED, old)
+    assert f"belongs to a commit, and {old[:8]} is not the one that is checked out" in said
+    assert "and nonsense is not the one that is checked out" in refused_by_asv(*STORED, "nonsense")
+    rewrite(clone / "recipes/multiply/with_numpy.py", "# other\n")
+    assert "commit your changes in recipes, kernels, gpu_cookbook first" in refused_by_asv(*STORED, "HEAD")
+    assert not (clone / "benchmarks/results").exists()
+
+
+@pytest.mark.slow
+def test_asv_stores_nothing_if_the_code_changes_while_it_measures(clone):
+    suite = (clone / "benchmarks/workloads.py").read_text()
+    changing = '    (ROOT / "recipes/multiply/new.py").touch()\n    found = {each'
+    rewrite(clone / "benchmarks/workloads.py", suite.replace("    found = {each", changing))
+    subprocess.run([ASV, "machine", "--yes", "--machine", "m"], check=True)
+    assert "commit your changes in recipes, kernels, gpu_cookbook first" in refused_by_asv(*STORED, "HEAD")
+    assert {path.name for path in (clone / "benchmarks/results/m").iterdir()} == {"machine.json"}
+
+
+def test_asv_writes_nothing_under_the_name_of_another_machine(clone):
+    path = clone / "benchmarks/results/m/machine.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"machine": "m", "gpu": "A GPU that is made up", "version": 1}')
+    before = path.read_bytes()
+    subprocess.run([ASV, "machine", "--yes", "--machine", "m"], check=True)
+    said = refused_by_asv(*STORED, "HEAD")
+    assert "m has the results of another machine, with A GPU that is made up; this one has " in said
+    assert path.read_bytes() == before
+
+
+def test_asv_leaves_a_machines_facts_as_compare_writes_them(clone):
+    from test_store import add, store
+
+    subprocess.run([ASV, "machine", "--yes", "--machine", "m"], check=True)  # it knows the name, and nothing else
+    path = clone / "benchmarks/results/m/machine.json"
+
+    def facts_after_asv():
+        command = [ASV, "run", "-E", "existing", "--machine", "m", "--bench", "just-discover"]
+        subprocess.run(command, check=True, timeout=600)
+        return json.loads(path.read_text())
+
+    there = facts_after_asv()
+    assert {"cpu", "num_cpu", "ram", "cpu_model"} <= there.keys()
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    assert json.loads(path.read_text()) == there
+    path.write_text(json.dumps(there | {"cooling": "water"}))
+    assert facts_after_asv() == there | {"cooling": "water"}
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,16 @@ from gpu_cookbook.results import (
 )
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, runs, sent
-from gpu_cookbook.store.commits import CODE, StoreError, UnknownCommit, changed_since, git, sources, without_commits
+from gpu_cookbook.store.commits import (
+    CODE,
+    StoreError,
+    UnknownCommit,
+    changed_since,
+    commit_named,
+    git,
+    sources,
+    without_commits,
+)
 from gpu_cookbook.store.runs import Line, Lines
 from gpu_cookbook.units import memory
 from gpu_cookbook.words import plain
@@ -65,6 +74,7 @@ MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/commo
 # In machine.json, beside asv's "ram" and "cpu": the bytes of the smallest GPU's memory, and what tells processors of
 # one name apart.
 GPU_RAM, CPU_MODEL = "gpu_ram", "cpu_model"
+PARAMETERS = ("machine", "os", "num_cpu", "arch", "cpu", "ram", "gpu")
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
 
@@ -101,6 +111,17 @@ class Store:
         finally:
             if collects:
                 gc.enable()
+
+    def machines(self) -> list[str]:
+        """Those that have results of compare or asv, whether they can be used or not."""
+        return sorted({path.parent.name for path in self.folder.glob("*/*-*.json")})
+
+    def commit_of(self, word: str, results: Iterable[Result]) -> str:
+        """The commit that is meant: what git knows by this word; the word itself if it begins a commit of these
+        results, or if git knows none."""
+        if any(_fits(each, "commit", word) for each in results):
+            return word
+        return commit_named(self.root, word) or word
 
     def memory_of(self, machine_name: str) -> tuple[int | None, int | None]:
         """The bytes of a stored machine's memory, and of its smallest GPU's; None where machine.json does not say. An
@@ -277,6 +298,8 @@ def _stored(path: Path) -> Any:
     from asv import results
 
     data = door.read_file(path)
+    if (name := data["params"]["machine"]) != path.parent.name:
+        raise StoreError(f"belongs to the machine {name}, not to {path.parent.name}")
     for name, (values, params, _, _, *columns) in data["results"].items():
         there = math.prod(map(len, params))
         for column in (values, *columns[1:8]):  # without the duration and the profile
@@ -445,6 +468,19 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
+def refuse_what_is_not_committed(root: Path, commit: str) -> None:
+    """StoreError if the code of the clone is not that of the commit for which results are to be stored."""
+    if git(root, "rev-parse", "HEAD") != commit:
+        raise StoreError(
+            f"A stored result belongs to a commit, and {plain(commit[:8])} is not the one that is checked out: check it"
+            " out first, then measure."
+        )
+    if git(root, "status", "--porcelain", "--", *CODE):
+        raise StoreError(
+            f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
+        )
+
+
 def _this_machine() -> dict[str, str]:
     """What this machine is, as machine.json has it: asv knows of no GPUs."""
     from asv import machine as asv_machine
@@ -488,13 +524,14 @@ def named_gpus(gpus: Gpus) -> str:
 
 def refuse_another_machine(folder: Path) -> None:
     """StoreError if this machine's folder has the results of a machine with other GPUs, or another number of them, or,
-    where none is known of it, with another processor or number of cores. A folder without machine.json has nothing to
-    tell by."""
-    path = folder / "machine.json"
+    where none is known of it, with another processor or number of cores. Without machine.json, only the GPUs that were
+    used tell."""
+    path, here = folder / "machine.json", _this_machine()
+    there: dict[str, str] = {}
     try:
-        there, here = door.read_file(path), _this_machine()
+        there = door.read_file(path)
     except FileNotFoundError:
-        return
+        pass
     except (door.Unfit, OSError) as error:
         raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from None
     theirs, ours = gpus_in(there), gpus_in(here)
@@ -527,13 +564,22 @@ def _bytes(facts: Mapping[str, str], key: str) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
 
 
-def _facts_for(folder: Path) -> dict[str, str]:
-    """_this_machine(), as machine.json in this folder is to have it: if one is there that does not say which model the
-    processor is, as none once did, nobody knows whether it was this one."""
+def facts_for(folder: Path) -> dict[str, str]:
+    """_this_machine() under the name of this folder, as machine.json there is to have it, beside what else it has: if
+    it does not say which model the processor is, as none once did, nobody knows whether it was this one."""
     facts, path = _this_machine(), folder / "machine.json"
-    if path.exists() and CPU_MODEL not in door.read_file(path):
+    there = door.read_file(path) if path.exists() else facts
+    if CPU_MODEL not in there:
         facts.pop(CPU_MODEL, None)
-    return facts
+    known = there | facts | {"machine": folder.name}
+    known.pop("version", None)  # of asv's format, which asv adds
+    return known
+
+
+def parameters(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Those of a machine's facts that its files of results have: asv takes results of other parameters, such as older
+    ones, for another series."""
+    return {name: str(facts[name]) for name in PARAMETERS if name in facts}
 
 
 def _described(gpus: Gpus, facts: Mapping[str, str], by_memory: bool) -> str:
@@ -579,7 +625,7 @@ class Writer:
             )
         refuse_another_machine(store.folder / machine_name)
         self.machine = asv_machine.Machine()
-        self.machine.__dict__.update(_facts_for(store.folder / machine_name), machine=machine_name)
+        self.machine.__dict__.update(facts_for(store.folder / machine_name))
         self.python = ".".join(map(str, sys.version_info[:2]))
         self.environment = existing(self.python)
         text = io.StringIO()
@@ -588,13 +634,10 @@ class Writer:
         self._try_places()
         self._results()  # fail now, not after the measurement
         self.measured: set[tuple[str, str]] = set()  # (workload, technique) of this run
+        self.unusable: list[str] = []  # what done() could not use
 
     def refuse_what_is_not_committed(self) -> None:
-        root = self.store.root
-        if git(root, "status", "--porcelain", "--", *CODE) or git(root, "rev-parse", "HEAD") != self.commit:
-            raise StoreError(
-                f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
-            )
+        refuse_what_is_not_committed(self.store.root, self.commit)
 
     def _try_places(self) -> None:
         """StoreError if something cannot be written that is to be written once there are results."""
@@ -607,6 +650,8 @@ class Writer:
                     tempfile.TemporaryFile(dir=folder).close()
                 for file in [*folders[0].glob("*.jsonl"), *folders[1].glob("*.jsonl")]:
                     file.open("ab").close()
+                if self.machine.machine in self.store.machines() and not (folders[1] / "machine.json").exists():
+                    self.machine.save(str(folders[0]))  # asv skips what has none
                 if new:  # The first result makes it again. asv run knows no lock, and may have stored something.
                     with contextlib.suppress(OSError):
                         folders[1].rmdir()
@@ -629,7 +674,7 @@ class Writer:
         """The newest results of this machine and environment that need not be measured again: at whatever commit, their
         code was the same, and so were the versions that are installed, and the driver. A doubtful result of another
         commit does not count."""
-        results, _ = self.store.load()
+        results, self.unusable = self.store.load()
         nvidia = machine.nvidia()
 
         def of_today(each: Result) -> bool:
@@ -669,7 +714,12 @@ class Writer:
         sizes = catalogue.workload_module(recipe.workload).SIZES
         with self._locked():
             stored = self._results()
-            if result.status == Status.SKIPPED and self._has(stored, recipe, result.size):
+            if result.status == Status.SKIPPED and (
+                self._has(stored, recipe, result.size)
+                or self.resume
+                and key not in self.measured
+                and self._knows(result)
+            ):
                 return
             if key not in self.measured and not self.resume:
                 for size in sizes:
@@ -680,6 +730,22 @@ class Writer:
             self._put_all(stored, recipe, result)
             folder = self.store.folder / self.machine.machine
             self._save(stored, lambda: runs.record(folder, result, self.commit, self.environment, run))
+
+    def _knows(self, skipped: Result) -> bool:
+        """Whether the newest line of this result says so already, in the last run that stored anything of its recipe:
+        what an earlier one skipped is not shown."""
+        place = self.commit, self.environment, *skipped.work
+        line = self._before.of(place)
+        return (
+            line is not None
+            and (line.status, line.reason) == (skipped.status, skipped.reason)
+            and line.run == self._before.last[place[:-1]]
+        )
+
+    @cached_property
+    def _before(self) -> Lines:
+        """The lines as they were before this run, which adds at most one of each result when it resumes."""
+        return Lines(self.store.folder / self.machine.machine)
 
     def _has(self, stored: Any, recipe: Recipe, size: Size) -> bool:
         name = f"workloads.{recipe.workload}.time_resident"
@@ -734,10 +800,7 @@ class Writer:
     def _results(self) -> Any:
         from asv import results
 
-        # Without what asv does not know: it takes results of other parameters, such as older ones, for another series.
-        added = (GPU_RAM, CPU_MODEL)
-        facts = {name: str(value) for name, value in self.machine.__dict__.items() if name not in added}
-        params = facts | {"python": self.python}
+        params = parameters(self.machine.__dict__) | {"python": self.python}
         stored = results.Results(
             params, {}, self.commit, self.store.repo.get_date(self.commit), self.python, self.environment, {}
         )

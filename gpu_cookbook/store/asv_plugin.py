@@ -1,5 +1,8 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
+- ``asv run`` refuses what ``compare --save`` refuses: code that is not that of the commit, and the name of another
+  machine. So it does options that would have it store other numbers.
+- A machine's facts are written as ``compare --save`` writes them.
 - The suite is told which recipes and sizes asv was asked for, so that it checks and measures those of a workload
   together, and no others.
 - Each measurement gets its line in runs.jsonl, as in ``gpu-cookbook compare --save``, with the metrics that asv stores.
@@ -15,13 +18,15 @@ import itertools
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from asv import benchmarks, environment, results
+from asv import benchmarks, environment, machine, results
 from asv.commands import compare
 from asv.commands.compare import Compare
 from asv.commands.publish import Publish
+from asv.commands.run import Run
 from asv.console import log
 from asv.util import UserError
 
@@ -32,8 +37,15 @@ try:
     from gpu_cookbook import catalogue
     from gpu_cookbook.results import Metric, Result, Size
     from gpu_cookbook.store import runs
-    from gpu_cookbook.store.asv_files import METRICS, existing
-    from gpu_cookbook.store.commits import git, web_address
+    from gpu_cookbook.store.asv_files import (
+        METRICS,
+        existing,
+        facts_for,
+        parameters,
+        refuse_another_machine,
+        refuse_what_is_not_committed,
+    )
+    from gpu_cookbook.store.commits import StoreError, commit_named, git, web_address
 except ModuleNotFoundError as error:
     raise UserError(
         f"{error}. This suite needs gpu-cookbook beside asv: 'make list' installs both, and asv is then .venv/bin/asv;"
@@ -43,7 +55,9 @@ except ModuleNotFoundError as error:
 # The environment variables by which the suite finds this process' folder, and what asv was asked for: of each workload
 # the techniques, and the sizes as asv writes them.
 SCRATCH, WANTED = "GPU_COOKBOOK_ASV", "GPU_COOKBOOK_ASV_WANTED"
+OMIT = "this suite takes its samples itself: omit --quick, and --attribute rounds, repeat, number and warmup_time"
 _recorded: set[Path] = set()
+_measured: list[tuple[Path, str]] = []  # the clone, and the commit that is measured in an existing environment
 # Those that asv was asked for, of each workload, technique and size; without a size, those that belong to none.
 _metrics: dict[tuple[str, str, *tuple[Size, ...]], set[Metric]] = {}
 
@@ -57,12 +71,52 @@ def setup() -> None:
     mine = folders / str(os.getpid())
     os.environ[SCRATCH] = str(mine)
     atexit.register(shutil.rmtree, mine, ignore_errors=True)
+    _refuse_before_measuring()
+    _write_facts()
     _tell_selection()
     _wrap_saving(mine)
     _name_by_version()
     _choose_machine()
     _require_samples()
     _link_to_remote()
+
+
+def _refuse_before_measuring() -> None:
+    run = Run.run.__func__
+
+    def run_as_compare_saves(cls: Any, conf: Any, *arguments: Any, **named: Any) -> Any:
+        if named.get("quick") or {"rounds", "repeat", "number", "warmup_time"} & {*(named.get("attribute") or ())}:
+            raise UserError(OMIT)
+        if name := named.get("set_commit_hash"):
+            if {each.partition(":")[0] for each in named.get("env_spec") or ("",)} != {"existing"}:
+                raise UserError("--set-commit-hash says what is installed in an existing environment: add -E existing")
+            _measured.append((Path(conf.repo), commit_named(Path(conf.repo), name) or name))
+            _refused(refuse_what_is_not_committed, *_measured[-1])
+        return run(cls, conf, *arguments, **named)
+
+    Run.run = classmethod(run_as_compare_saves)
+
+
+def _write_facts() -> None:
+    save = machine.Machine.save
+
+    def save_as_compare(self: Any, result_dir: str) -> None:
+        folder = Path(result_dir, self.machine)
+        _refused(refuse_another_machine, folder)
+        facts = facts_for(folder)
+        self.__dict__ = facts
+        save(self, result_dir)
+        self.__dict__ = parameters(facts)  # which asv writes into the files of results
+
+    machine.Machine.save = save_as_compare
+
+
+def _refused(check: Callable[..., None], *arguments: Any) -> None:
+    """What a check of ``compare --save`` refuses, as asv says it."""
+    try:
+        check(*arguments)
+    except StoreError as error:
+        raise UserError(str(error)) from None
 
 
 def _tell_selection() -> None:
@@ -93,6 +147,8 @@ def _wrap_saving(scratch: Path) -> None:
     save = results.Results.save
 
     def save_with_lines(self: Any, result_dir: str) -> None:
+        for clone, commit in _measured:  # it may have changed meanwhile
+            _refused(refuse_what_is_not_committed, clone, commit)
         save(self, result_dir)
         # Of an environment that asv did not make, the suite knows neither name nor commit.
         existed = self.env_name.startswith("existing-")

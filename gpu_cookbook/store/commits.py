@@ -84,6 +84,17 @@ def _git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def commit_named(root: Path, name: str) -> str:
+    """The hash of the commit that git knows by this name, such as HEAD, a branch or the beginning of a hash; an empty
+    string if there is none."""
+    return git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+
+def is_shallow(root: Path) -> bool:
+    """Whether the clone lacks commits, so that nobody can say which ones there are."""
+    return git(root, "rev-parse", "--is-shallow-repository") == "true"
+
+
 def web_address(root: Path) -> str | None:
     """Where a browser finds the repository that this clone came from; None if its remote is no address of a host."""
     match = HOSTED.fullmatch(git(root, "remote", "get-url", "origin"))
