@@ -821,6 +821,13 @@ def test_a_pull_request_is_verified_by_what_it_touches(clone, folder):
     assert out == "No results differ since base.\n"
     shutil.copytree(folder, results / MACHINE)
     fill()  # what it was sent from
+    shutil.move(results / MACHINE, clone / "aside")
+    (results / "benchmarks.json").unlink()
+    out, _ = invoked("verify", "--since", "base")
+    assert "mine: was left out" in out and out.endswith("0 errors, 1 note: nothing was looked at.\n\n")
+    (verdict,) = json.loads(invoked("verify", "--since", "base", "--format", "json")[0])
+    assert verdict["accepted"] is False
+    shutil.move(clone / "aside", results / MACHINE)
     out, _ = invoked("verify", "--since", "base")
     assert (
         f"benchmarks/results/{MACHINE}" in out and "it can be accepted" in out and "benchmarks/results/mine" not in out

@@ -32,6 +32,8 @@ class Shown:
         yield Text("")
         notes = len(verdict.findings) - verdict.errors
         end = "it cannot be accepted as it is" if verdict.errors else "it can be accepted"
+        if verdict.nothing:
+            end = "nothing was looked at"
         yield Text(
             f"{counted(verdict.errors, 'error')}, {counted(notes, 'note')}: {end}.",
             style="bold red" if verdict.errors else "green",

@@ -103,8 +103,10 @@ def kept_of(folder: Path, name: str) -> tuple[list[Row], list[str]]:
         names = sorted({run.origin.machine for run in runs})
         there = f"No rows are stored for '{plain(name)}'. {catalogue.similar(name, names)}"
         how = f"To store some: gpu-cookbook scale --save --machine {name if MACHINE.fullmatch(name) else 'NAME'}"
-        none = "No rows can be used." if complaints else "No rows are stored yet."
-        raise BadInput("\n".join([*complaints, f"{there if runs else none} {how}"]))
+        told = f"{there if runs else 'No rows are stored yet.'} {how}"
+        if complaints and not runs:  # what they say comes first, such as that the commits are to be fetched
+            told = "No rows can be used."
+        raise BadInput("\n".join([*complaints, told]))
     rows: dict[tuple[Any, ...], Row] = {}
     for run in mine:
         again = {row.run for row in run.rows}

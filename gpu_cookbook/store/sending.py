@@ -16,7 +16,7 @@ from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
 from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of
-from gpu_cookbook.store.commits import StoreError, git
+from gpu_cookbook.store.commits import StoreError, git, is_shallow
 from gpu_cookbook.words import plain
 
 PROFILE = 12  # the column of asv --profile, the last one
@@ -81,6 +81,11 @@ def shared_files_of(store: Store, name: str) -> list[str]:
     return [file for file, those in lines.items() if any(line["machine"] == name for _, line in those)]
 
 
+def to_write_facts(name: str) -> str:
+    """How this machine gets the machine.json that it lacks: only there is known what it is."""
+    return f"Where it was measured, this writes it: gpu-cookbook compare --save --resume --machine {name}"
+
+
 def described(store: Store, folder: Path, files: Sequence[Path]) -> Iterator[str]:
     """What lies where, and what to do next, in lines."""
     if folder.is_relative_to(store.root):
@@ -114,11 +119,13 @@ def send(
     """Writes a folder of the machine's new name into ``place``, and returns its files. ``gather``: what is known of
     this computer. StoreError, with what to do, if something cannot be sent."""
     source = store.folder / name
-    names = sorted(path.parent.name for path in store.folder.glob("*/machine.json"))
+    names = store.machines()
     if not MACHINE.fullmatch(name) or name not in names:
         there = catalogue.similar(name, names) if names else "Nothing is stored yet."
         how = "To store results: gpu-cookbook compare --save --machine NAME"
         raise StoreError(f"No results are stored for '{plain(name)}'. {there} {how}")
+    if not (source / "machine.json").exists():
+        raise StoreError(f"{door.shown(source)} lacks machine.json, without which asv skips it. {to_write_facts(name)}")
     _refuse_names(new_name, contributor)
     if new_name != name and new_name in {*names, *machines_at(store.root, default_base(store.root))}:
         raise StoreError(
@@ -129,7 +136,8 @@ def send(
         raise StoreError(f"{place} is where results are stored: name a folder elsewhere by --output.")
     results, complaints = store.load(source)
     if complaints:
-        raise StoreError("\n".join([*complaints, "Nothing was written: mend or delete what is named above first."]))
+        how = "" if is_shallow(store.root) else ": mend or delete what is named above first"
+        raise StoreError("\n".join([*complaints, f"Nothing was written{how}."]))
     if not results:
         raise StoreError(f"{door.shown(source)} has no results: gpu-cookbook compare --save --machine {name}")
     texts = _files(store, name, new_name)

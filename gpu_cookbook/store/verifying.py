@@ -23,8 +23,26 @@ from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
 from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
-from gpu_cookbook.store.commits import CODE, UNSHALLOW, StoreError, UnknownCommit, changed_since, git
-from gpu_cookbook.store.sending import CONTENTS, LINES, PROFILE, SHARED, default_base, machines_at, unsent
+from gpu_cookbook.store.commits import (
+    CODE,
+    UNSHALLOW,
+    StoreError,
+    UnknownCommit,
+    changed_since,
+    commit_named,
+    git,
+    is_shallow,
+)
+from gpu_cookbook.store.sending import (
+    CONTENTS,
+    LINES,
+    PROFILE,
+    SHARED,
+    default_base,
+    machines_at,
+    to_write_facts,
+    unsent,
+)
 from gpu_cookbook.units import counted, digits
 from gpu_cookbook.words import make_plain, plain
 
@@ -65,6 +83,7 @@ class Verdict:
     name: str
     summary: str
     findings: tuple[Finding, ...]
+    nothing: bool = False  # was looked at
 
     def __post_init__(self) -> None:
         make_plain(self)
@@ -93,21 +112,21 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     base = base or default_base(store.root)
     folder = folder.resolve()
     results, complaints = store.load(folder)
-    found += [_complaint(folder, each) for each in complaints]
+    found += [_complaint(store.root, folder, each) for each in complaints]
     lines = runs.Lines(folder)
     files = dict(_files(folder))
-    if not results:
+    if not results and not complaints:
         found.append(error("results", "there are none", "Measure: gpu-cookbook compare --save --machine NAME"))
     if not files and not complaints:
         found.append(error("machine.json", "there are no results of asv beside it", "Send the folder as it was made."))
-    found += _names(folder, files)
+    name = next((each for each in (source, folder.name) if each and MACHINE.fullmatch(each)), "NAME")
+    found += _names(folder, files, name)
     found += _gpus(files, results)
     found += _private(folder, files)
     found += _sent(store, folder, base, results)
     shown, _ = select(results)
     found += _commits(store, base, results, shown, lines, files)
     found += _conditions(results, lines)
-    name = next((each for each in (source, folder.name) if each and MACHINE.fullmatch(each)), "NAME")
     save = f"gpu-cookbook compare --save --machine {name}"  # without it, the host's name would be taken
     found += _ends(shown, save)
     found += _complete(shown, save)
@@ -186,12 +205,12 @@ def _is_results(name: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{8}-[!-~]{1,200}\.json", name) is not None
 
 
-def _complaint(folder: Path, complaint: str) -> Finding:
+def _complaint(root: Path, folder: Path, complaint: str) -> Finding:
     """A line of Store.load about a file, or a line of a file, that cannot be used."""
     text = complaint.removeprefix(f"{door.shown(folder)}/")
     place, _, what = text.partition(": ")
     if UNSHALLOW in what:
-        advice = "Measure at a commit of the project's repository."
+        advice = "" if is_shallow(root) else "Measure at a commit of the project's repository."
     else:
         advice = "Send the folder as gpu-cookbook send wrote it; what was edited by hand cannot be repaired here."
     return error(place, what, advice)
@@ -206,18 +225,18 @@ def _files(folder: Path) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _names(folder: Path, files: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether all files are of this machine, and have the names that asv gives them."""
+def _names(folder: Path, files: Mapping[str, Any], measured_as: str) -> Iterator[Finding]:
+    """Whether all files are of this machine, and have the names that asv gives them. ``measured_as``: its name where it
+    was measured."""
     again = "Write the folder anew: gpu-cookbook send MACHINE --as NAME"
     if not MACHINE.fullmatch(folder.name):
         yield error("the folder", f"'{folder.name}' is no name of a machine", again)
     if "machine.json" not in files and not (folder / "machine.json").exists():
-        yield error("machine.json", "is missing: asv skips a folder without it", again)
+        yield error("machine.json", "is missing: asv skips a folder without it", to_write_facts(measured_as))
     for name, data in files.items():
-        machine = data["machine"] if name == "machine.json" else data["params"]["machine"]
-        if machine != folder.name:
-            yield error(name, f"belongs to the machine {machine}, not to {folder.name}", again)
         if name == "machine.json":
+            if data["machine"] != folder.name:  # of the others, store.load() has said so
+                yield error(name, f"belongs to the machine {data['machine']}, not to {folder.name}", again)
             continue
         commit, environment = data["commit_hash"], data["env_name"]
         if len(environment) < 128 and name != f"{commit[:8]}-{environment}.json":
@@ -605,7 +624,7 @@ def _lines(store: Store, folder: Path, base: str) -> Iterator[Finding]:
     for file, kept_in in KEPT_IN.items():
         kept, complaints = kept_in(folder / file, store.root, folder.name)
         for complaint in complaints:
-            yield _complaint(folder, complaint)
+            yield _complaint(store.root, folder, complaint)
         for run in kept:
             yield from _commit(store, base, run.origin.commit, file)
             for row in scaling.judged(run.rows) if file == scaling.FILE else ():
@@ -695,10 +714,10 @@ def _pairs(result: Result, alike: Sequence[Result]) -> Iterator[tuple[str, float
 # ---- What a pull request touches.
 
 
-def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
-    """The machines' folders that differ from what they were where this branch left ``ref``, and findings about all else
-    that differs under benchmarks/results. StoreError if there is no such commit."""
-    commit = git(store.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding], bool]:
+    """The machines' folders that differ from what they were where this branch left ``ref``, findings about all else
+    that differs under benchmarks/results, and whether all of it was left out. StoreError if there is no such commit."""
+    commit = commit_named(store.root, ref)
     start = commit and git(store.root, "merge-base", commit, "HEAD")
     if not start:
         raise StoreError(f"'{plain(ref)}' is no commit with which this branch shares history: git fetch it first.")
@@ -739,7 +758,8 @@ def touched(store: Store, ref: str) -> tuple[list[Path], list[Finding]]:
         found.append(
             note(code[0], "has changed as well: results belong to a commit that is there already", "Send it by itself.")
         )
-    return [store.folder / machine for machine in machines if os.path.lexists(store.folder / machine)], found
+    there = [store.folder / machine for machine in machines if os.path.lexists(store.folder / machine)]
+    return there, found, not results
 
 
 def _lost(store: Store, start: str, names: Sequence[str]) -> Iterator[Finding]:
@@ -770,10 +790,10 @@ def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list
     """The verdicts on these folders, and on what differs since the commit ``since``."""
     verdicts = []
     if since is not None:
-        changed, found = touched(store, since)
+        changed, found, nothing = touched(store, since)
         folders = [*folders, *changed]
         if found:
-            verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found))]
+            verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found), nothing)]
     return [*verdicts, *(verify(store, folder, since) for folder in folders)]
 
 
@@ -783,7 +803,7 @@ def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
         {
             "folder": each.name,
             "summary": each.summary,
-            "accepted": not each.errors,
+            "accepted": not (each.errors or each.nothing),
             "findings": [
                 {
                     "severity": "error" if one.grave else "note",
