@@ -174,9 +174,11 @@ def file_named(text: str) -> Path:
 
 
 def _path(what: str, text: str) -> Path:
-    """What was typed. Path() would take nothing for the current folder."""
+    """What was typed. Path() would take nothing for the current folder, and '-' for a name."""
     if not text:
         raise typer.BadParameter(f"it is empty: name a {what}.")
+    if text == "-":
+        raise typer.BadParameter(f"'-' does not stand for standard output here: name a {what}.")
     return Path(text)
 
 
@@ -412,6 +414,9 @@ def compare(
     warn_of_others()
     beside = () if everything else set(recipes) - set(asked)
     comparison = comparing.Comparison(choice.recipes, choice.sizes, writer.done() if resume else {}, beside, limit)
+    unusable = writer.unusable if resume else []
+    for each in unusable:  # before the measuring, as it may measure again what is in them
+        say(each)
     if comparison.found:
         from gpu_cookbook.render.tables import already_stored
 
@@ -458,6 +463,8 @@ def compare(
         print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
         raise typer.Exit(1)
     leave(outcome)
+    if unusable:
+        raise typer.Exit(1)
 
 
 @app.command("choose", cls=OfOne)
@@ -510,7 +517,7 @@ def choose_recipe(
         choosing.require_pinned(question)
         useless = choosing.useless_here(question) if machine_name is None else set()
         if measure:
-            outcome = measured_for(question, useless)
+            outcome = measured_for(question, useless, complaints)
             known = choosing.Knowledge(outcome.results)
         else:
             known = stored_for(workload, machine_name, complaints)
@@ -536,9 +543,11 @@ def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -
         stored = store.Store()
         results, unusable = _loaded(stored.load)
         complaints += unusable
+        if unusable and not results:
+            fail("\n".join(unusable))
         names = sorted({each.stored.machine for each in results})
         if machine_name is not None and machine_name not in names:
-            refuse_other_files(stored, "choose", machine_name, workload, names)
+            refuse_other_files(stored, "choose", machine_name, workload, names, complaints)
         name = choosing.alike(results, workload) if machine_name is None else machine_name
         newest, _ = store.select(results, [name])
     except store.StoreError as error:
@@ -547,12 +556,17 @@ def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -
     return choosing.Knowledge(newest, choosing.Room(name, *stored.memory_of(name)))
 
 
-def refuse_other_files(stored: Any, command: str, name: str, workload: str, names: Sequence[str]) -> None:
-    """Fails if this machine has lines of other measurements only: of scaling, for example."""
+def refuse_other_files(
+    stored: Any, command: str, name: str, workload: str, names: Sequence[str], complaints: Sequence[str]
+) -> None:
+    """Fails if this machine has results of compare, none of which can be used, as the complaints say; or only lines of
+    other measurements: of scaling, for example."""
     from gpu_cookbook.store import scaling, sending
 
-    if any((stored.folder / name).glob("*-*.json")):
-        return  # it has results of compare, none of which can be used
+    if name in stored.machines():
+        if complaints:
+            fail("\n".join(complaints))
+        return
     if files := sending.shared_files_of(stored, name):
         there = ", and ".join(sending.CONTENTS[file] for file in files)
         shown = f" To see it: gpu-cookbook scale --machine {name}." if scaling.FILE in files else ""
@@ -564,13 +578,15 @@ def refuse_other_files(stored: Any, command: str, name: str, workload: str, name
         )
 
 
-def measured_for(question: choosing.Question, useless: Container[str]) -> comparing.Outcome:
-    """The most promising recipes, measured here. What went wrong, or is doubtful, is said on standard error."""
+def measured_for(question: choosing.Question, useless: Container[str], complaints: list[str]) -> comparing.Outcome:
+    """The most promising recipes, measured here. What went wrong, or is doubtful, is said on standard error. What is
+    stored and cannot be used is added to the complaints."""
     from gpu_cookbook.store import asv_files as store  # slow to import, because of asv
 
     stored: list[Result] = []
     with contextlib.suppress(store.StoreError):  # without a clone, nothing says which recipes are promising
-        results, _ = store.Store().load()
+        results, unusable = store.Store().load()
+        complaints += unusable
         stored, _ = store.select(results)
     others = [choosing.Knowledge(mine) for mine in choosing.by_likeness(stored, question.workload)]
     candidates = choosing.candidates(question, others, useless)
@@ -654,10 +670,13 @@ def tables(
     try:
         stored = store.Store()
         every, complaints = _loaded(stored.load)
+        if complaints and not every and (options or machines or commits or environments):
+            fail("\n".join(complaints))
+        commits = [stored.commit_of(word, every) for word in commits or ()]
         names = sorted({each.stored.machine for each in every})
         for name in machines or ():
             if name not in names:
-                refuse_other_files(stored, "tables", name, " ".join(workloads or ()), names)
+                refuse_other_files(stored, "tables", name, " ".join(workloads or ()), names, complaints)
         results = [each for each in every if not workloads or each.workload in workloads]
         results = [each for each in results if not techniques or each.technique in techniques or each.is_numpy]
         wanted = [each for each in results if not techniques or each.technique in techniques]

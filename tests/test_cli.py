@@ -211,8 +211,9 @@ def test_show_prints_the_script():
         ),
         (
             ["compare", "group_mean", "--size", "5x0"],
-            "it is less than 1. Write positive integers such as 1000000x1000, ",
+            "'5x0' is not a valid size: '0' is less than 1. Write positive integers such as 1000000x1000, ",
         ),
+        (["compare", "multiply", "--size", "0x10"], "'0x10' is not a valid size: '0' is less than 1. Write a positive"),
         (["choose", "pca", "--size", "9x20", "--measure"], "'9x20' is no size of pca: PCA takes at least 10 rows and"),
         (
             ["compare", "pca", "--size", "20x9"],
@@ -223,6 +224,7 @@ def test_show_prints_the_script():
         (["compare", "multiply", "--output", "/nowhere/at/all.txt"], "Cannot write /nowhere/at/all.txt"),
         (["compare", "multiply", "--output", "/tmp"], "Cannot write /tmp"),
         (["compare", "multiply", "--output", ""], "Invalid value for '--output': it is empty: name a file."),
+        (["compare", "multiply", "--output", "-"], "'-' does not stand for standard output here: name a file."),
         (["show", "matmul", "joblib"], "There is no recipe for matmul with joblib"),
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
         (

@@ -19,6 +19,7 @@ import drawing
 import pytest
 from cloning import require_clone, rewrite
 from conftest import HANG, UNPROBED, git, invoked
+from scaling import keep, row
 
 from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.results import FirstResult, Metric, Result, Run, Status, Timing
@@ -539,16 +540,67 @@ def test_a_shallow_clone_says_so_once(clone, monkeypatch):
         commit_later(clone)
     shared = json.loads((ROOT / "benchmarks/results/limits.jsonl").read_text().splitlines()[-1])
     (clone / "benchmarks/results/limits.jsonl").write_text(json.dumps(shared | {"machine": "m"}) + "\n")
+    keep(clone / "benchmarks/results", "m", [row()], git(clone, "rev-parse", "HEAD~1"))
     git(clone, "add", "benchmarks/results")
     git(clone, "commit", "--quiet", "--message=Results")
     git(clone, "clone", "--quiet", "--depth=1", f"file://{clone}", "shallow")
     monkeypatch.chdir(clone / "shallow")
-    for command in (("tables", "multiply"), ("choose", "multiply", "-s", "1e6")):
-        _, err = invoked(*command, "--machine", "m", code=2)
-        line, *others = err.splitlines()
+    choose = ("choose", "multiply", "-s", "1e6")
+    commands = (("tables", "multiply"), ("tables", "--commit", "HEAD"), choose)
+    for command in (*commands, *((*command, "--machine", "m") for command in commands)):
+        _, err = invoked(*command, code=2)
+        (line,) = err.splitlines()  # whatever else there is to say, fetching comes first
         assert line.startswith("benchmarks/results: 2 files belong to commits that this repository does not have (")
         assert line.endswith("). In a shallow clone, run: git fetch --unshallow")
-        assert len(others) == 1 and others[0].startswith("There are no results for machine 'm'.")
+    out, _ = invoked("verify", "benchmarks/results/m", code=1)
+    assert "In a shallow clone, run: git fetch --unshallow" in " ".join(out.split()) and "Measure" not in out
+    assert invoked("send", "m", code=2)[1].endswith(" git fetch --unshallow\nNothing was written.\n")
+    assert invoked("scale", "--machine", "m", code=2)[1].endswith(" git fetch --unshallow\nNo rows can be used.\n")
+
+
+def test_a_commit_is_named_as_git_names_it(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    git(clone, "tag", "measured")
+    commit_later(clone)
+    git(clone, "switch", "--quiet", "--create", "other")
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000, median=3e-5)
+    for name, median in (("HEAD", "30.0 µs"), ("other", "30.0 µs"), ("HEAD~1", "10.0 µs"), ("measured", "10.0 µs")):
+        assert median in invoked("tables", "multiply", "--commit", name)[0]
+    assert "slower" in invoked("tables", "multiply", "--commit", "measured", "--commit", "HEAD")[0]
+    said = invoked("tables", "multiply", "--commit", "nonsense", code=2)[1]
+    assert said.startswith("There are no results for commit 'nonsense'.")
+
+
+def test_a_machine_that_lost_its_facts_gets_them_at_once(clone, monkeypatch):
+    monkeypatch.setattr(machine, "clock", lambda: None)
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
+    add(store.Writer(store.Store(), "m"), "torch", 40_000, device="NVIDIA H200", driver="580.1")
+    path = clone / "benchmarks/results/m/machine.json"
+    before = path.read_bytes()
+    path.unlink()
+    to_write = "Where it was measured, this writes it: gpu-cookbook compare --save --resume --machine m"
+    said = invoked("send", "m", code=2)[1]
+    assert said == f"benchmarks/results/m lacks machine.json, without which asv skips it. {to_write}\n"
+    assert to_write in " ".join(invoked("verify", "benchmarks/results/m", code=1)[0].split())
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H100 NVL"))
+    with pytest.raises(commits.StoreError, match="m has the results of another machine, with NVIDIA H200"):
+        store.Writer(store.Store(), "m", resume=True)
+    assert not path.exists()
+    monkeypatch.setattr(machine, "gpus", gpus("NVIDIA H200"))
+    store.Writer(store.Store(), "m", resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_another_machine_is_named_once_and_from_the_results_on(clone):
+    add(store.Writer(store.Store(), "m"), "numpy", 40_000)
+    shutil.copytree(clone / "benchmarks/results/m", clone / "benchmarks/results/n")
+    (path,) = (clone / "benchmarks/results/n").glob("*-*.json")
+    said = f"benchmarks/results/n/{path.name}: belongs to the machine m, not to n\n"
+    assert invoked("tables", "multiply", code=1)[1] == said
+    out, _ = invoked("verify", "benchmarks/results/n", "--format", "json", code=1)
+    findings = [(one["place"], one["finding"]) for one in json.loads(out)[0]["findings"]]
+    whose = [place for place, finding in findings if finding == "belongs to the machine m, not to n"]
+    assert sorted(whose) == sorted([path.name, "machine.json"])
 
 
 def test_a_broken_file_is_not_written_over(clone):
@@ -775,6 +827,44 @@ def test_what_is_not_measured_again_is_said_with_its_commits_beside_the_table_an
         **{("dask", 40_000): second, ("dask", 1_000_000): ""},
         **dict.fromkeys([("numpy", 40_000), ("numpy", 1_000_000)], ""),
     }
+
+
+def test_what_cannot_be_used_is_named_when_a_run_goes_on(clone, monkeypatch):
+    measuring(monkeypatch)
+    add(store.Writer(store.Store(), "m"), "torch", 40_000)
+    with (clone / "benchmarks/results/m/runs.jsonl").open("ab") as file:
+        file.write(b'{"commit": "12", "ver\n\xff\n')
+    resume = ("compare", "multiply", "-t", "torch", "--save", "--machine", "m", "--resume")
+    out, err = invoked(*resume, code=1)
+    assert "10.0 µs" in out and "1 result is already stored" in err
+    place = "benchmarks/results/m/runs.jsonl, line"
+    assert f"{place} 2: is not JSON, or is cut off" in err and f"{place} 3: is not text in UTF-8" in err
+
+
+def test_what_is_skipped_again_is_stored_once(clone):
+    lines = clone / "benchmarks/results/m/runs.jsonl"
+
+    def number_after(reason, resume=True):
+        add(store.Writer(store.Store(), "m", resume), "cupy", 40_000, "skipped", reason)
+        return len(lines.read_text().splitlines())
+
+    assert [number_after(reason) for reason in ("no GPU", "no GPU", "no CuPy", "no CuPy", "no GPU")] == [1, 1, 2, 2, 3]
+    assert number_after("no GPU", resume=False) == 4
+    for expected in (5, 6):  # what failed twice was measured twice
+        add(store.Writer(store.Store(), "m", resume=True), "numpy", 40_000, "failed", "no memory")
+        assert len(lines.read_text().splitlines()) == expected
+    commit_later(clone)
+    assert number_after("no GPU") == 7
+
+
+def test_what_is_skipped_again_beside_a_size_that_is_measured_is_still_shown(clone):
+    numpy = recipe("numpy")
+    before = Run("2026-11-20T10:00:00Z", "a" * 12)
+    store.Writer(store.Store(), "m").add(numpy, result("numpy", 1_000_000, "skipped", "too large"), before)
+    again = store.Writer(store.Store(), "m", resume=True)
+    add(again, "numpy", 40_000)
+    add(again, "numpy", 1_000_000, "skipped", "too large")
+    assert stored()["multiply", "numpy", 1_000_000].reason == "too large"
 
 
 def gpus(*names):
