@@ -526,12 +526,14 @@ def _missing(question: Question, known: Knowledge, only_numpy: bool, here: bool)
     rule = "others are not estimated"
     if isinstance(question.size, int):
         rule = "an estimate takes two sizes" if len(sizes) == 1 else "the fixed cost of a call does not show in them"
-    why = "no time of it is known"
-    if sizes:
+    what = "time but NumPy's" if only_numpy else "time of it"
+    mine = [each for each in known.results if question.concerns(each) and not (only_numpy and each.is_numpy)]
+    timed = [each for each in mine if each.value(question.metric(each))]
+    doubtful = timed and all(each.doubt(question.metric(each)) for each in timed)
+    why = f"every stored {what} is doubtful" if doubtful else f"no {what} is known"
+    if sizes and not only_numpy:
         are = "is" if len(sizes) == 1 else "are"
         why = f"only {joined([*map(workload.label, sizes)])} {are} known, and {rule}"
-    if only_numpy:
-        why = "no time but NumPy's is known"
     measured = {each.technique for each in known.results if question.concerns(each)}
     recipes = [each for each in catalogue.of_workload(question.workload) if each.technique in measured]
     how = to_measure(question, recipes, here)

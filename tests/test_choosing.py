@@ -111,6 +111,19 @@ def test_numpy_alone_is_no_advice_for_another_machine():
     assert "NumPy's" not in str(raised.value)
 
 
+def test_doubtful_times_are_known_as_such():
+    doubts = {Metric.RESIDENT: "other programs kept 3.0 of 16 cores busy"}
+    disturbed = [on_gpu("cupy", size, doubts=doubts) for size in (SMALL, LARGE)]
+    for size in (SMALL, MIDDLE, LARGE):
+        with pytest.raises(NoAdvice, match=r": every stored time of it is doubtful\. To measure it here"):
+            advised(*disturbed, size=size)
+    with pytest.raises(NoAdvice, match=": no time of it is known"):
+        advised(replace(on_gpu("cupy"), workload="increment", doubts=doubts))
+    results = [on_cpu("numpy"), replace(on_cpu("torch_cpu"), doubts=doubts)]
+    with pytest.raises(NoAdvice, match=r": every stored time but NumPy's is doubtful\. To measure it, on that machine"):
+        choosing.advise(asked(LARGE, Data.HOST), Knowledge(results), here=False)
+
+
 def test_without_arrays_it_does_not_matter_where_they_are():
     results = [
         replace(each, workload="random_subset_mean", size=20_000)
