@@ -436,6 +436,12 @@ def environments() -> list[str]:
     return sorted(named | {machine.MAIN}, key=lambda name: (name != machine.MAIN, name))
 
 
+def require_environment() -> None:
+    """UnknownName if this process is told to be in an environment that there is not."""
+    if machine.environment() != machine.MAIN and machine.environment() not in environments():
+        raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
+
+
 @cache
 def engines() -> frozenset[str]:
     """The frameworks that are parallel engines: recipes start them under their own name."""
@@ -461,8 +467,7 @@ def choose(
     for name in technique_names:
         if name not in theirs and name not in {each.technique for each in _every()}:
             raise UnknownName(nearest("technique", name, theirs))
-    if machine.environment() != machine.MAIN and machine.environment() not in environments():
-        raise UnknownName(f"{machine.VARIABLE}: {nearest('environment', machine.environment(), environments())}")
+    require_environment()
     chosen = [
         recipe
         for recipe in mine

@@ -56,7 +56,7 @@ def test_saving_what_is_not_committed_is_refused(clone):
 
 def test_saving_under_a_wrong_name_is_refused(clone):
     _, err = invoked("scale", *SAVING[:-1], "../evil", code=2)
-    assert "'../evil' is not a valid machine name" in err
+    assert "'../evil' is no name of a machine" in err
 
 
 def test_saving_under_the_name_of_another_machine_is_refused(clone):

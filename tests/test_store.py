@@ -989,8 +989,8 @@ def test_what_the_other_options_make_the_same_is_nothing_to_compare(clone):
         (["--resume"], "only work with --save"),
         (["--machine", ""], "only work with --save"),
         (["--save", "-s", "1000"], "omit --size"),
-        (["--save", "--machine", "../evil"], "'../evil' is not a valid machine name"),
-        (["--save", "--machine", ""], "'' is not a valid machine name"),
+        (["--save", "--machine", "../evil"], "'../evil' is no name of a machine"),
+        (["--save", "--machine", ""], "'' is no name of a machine"),
     ],
 )
 def test_options_that_do_not_fit_say_so(clone, arguments, words):

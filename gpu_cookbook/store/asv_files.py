@@ -42,7 +42,7 @@ from gpu_cookbook.results import (
     judged,
 )
 from gpu_cookbook.run import measure
-from gpu_cookbook.store import door, runs, sent
+from gpu_cookbook.store import commits, door, runs, sent
 from gpu_cookbook.store.commits import (
     CODE,
     StoreError,
@@ -94,10 +94,7 @@ class Store:
         self.config.results_dir = str(self.root / "benchmarks" / "results")
         self.folder = Path(self.config.results_dir)
         self.scratch = self.root / ".asv"  # asv's own folder, which git ignores
-        if not git(self.root, "rev-parse", "--verify", "--quiet", "HEAD"):
-            raise StoreError(
-                f"Stored results belong to commits, but {self.root} is not a git repository with a commit."
-            )
+        commits.head(self.root)
         self.repo = repo.get_repo(self.config)
 
     def load(self, machine_folder: Path | None = None) -> tuple[list[Result], list[str]]:
@@ -522,6 +519,15 @@ def named_gpus(gpus: Gpus) -> str:
     return ", ".join(f"{number} × {name}" if number > 1 else name for name, number in sorted(gpus.items()))
 
 
+def require_name(name: str, option: str) -> None:
+    """StoreError if a machine cannot have this name, which was given by ``option``."""
+    if not MACHINE.fullmatch(name):
+        raise StoreError(
+            f"'{plain(name)}' is no name of a machine: use letters from a to z, digits, '_', '-' and '.', as in"
+            f" {option} nvidia-rtx-4090."
+        )
+
+
 def refuse_another_machine(folder: Path) -> None:
     """StoreError if this machine's folder has the results of a machine with other GPUs, or another number of them, or,
     where none is known of it, with another processor or number of cores. Without machine.json, only the GPUs that were
@@ -618,11 +624,7 @@ class Writer:
         self._refuse_another_installation()
         if machine_name is None:
             machine_name = asv_machine.Machine.get_unique_machine_name()
-        if not MACHINE.fullmatch(machine_name):
-            raise StoreError(
-                f"'{plain(machine_name)}' is not a valid machine name: use letters from a to z, digits, '_', '-' and"
-                " '.', as in --machine my-gpu."
-            )
+        require_name(machine_name, "--machine")
         refuse_another_machine(store.folder / machine_name)
         self.machine = asv_machine.Machine()
         self.machine.__dict__.update(facts_for(store.folder / machine_name))

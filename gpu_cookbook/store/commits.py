@@ -95,6 +95,13 @@ def is_shallow(root: Path) -> bool:
     return git(root, "rev-parse", "--is-shallow-repository") == "true"
 
 
+def head(root: Path) -> str:
+    """The commit that is checked out; StoreError if there is none."""
+    if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
+        return found
+    raise StoreError(f"Stored results belong to commits, but {root} is not a git repository with a commit.")
+
+
 def web_address(root: Path) -> str | None:
     """Where a browser finds the repository that this clone came from; None if its remote is no address of a host."""
     match = HOSTED.fullmatch(git(root, "remote", "get-url", "origin"))

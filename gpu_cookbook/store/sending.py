@@ -15,7 +15,7 @@ from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
-from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of
+from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of, require_name
 from gpu_cookbook.store.commits import StoreError, git, is_shallow
 from gpu_cookbook.words import plain
 
@@ -163,11 +163,7 @@ def send(
 
 
 def _refuse_names(machine: str, contributor: str | None) -> None:
-    if not MACHINE.fullmatch(machine):
-        raise StoreError(
-            f"'{plain(machine)}' is no name of a machine: use letters from a to z, digits, '_', '-' and '.', as in"
-            " --as nvidia-rtx-4090."
-        )
+    require_name(machine, "--as")
     if private.is_own(machine):
         raise StoreError(
             f"'{machine}' is the name of your computer or your own: name the machine after what it is, as in"

@@ -13,7 +13,7 @@ from typing import Any
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Timing
 from gpu_cookbook.store import commits, door
-from gpu_cookbook.store.asv_files import MACHINE, refuse_another_machine
+from gpu_cookbook.store.asv_files import refuse_another_machine, require_name
 from gpu_cookbook.store.commits import StoreError
 
 FILE, KIND = "transfers.jsonl", "transfers"
@@ -111,13 +111,10 @@ def record(step: Step) -> dict[str, Any]:
 def commit_here(save: str, root: Path, code: Sequence[str]) -> str:
     """The commit that a line for a machine of this name belongs to; StoreError if there is none, no such name, or if it
     is another machine's. ``code``: what the line depends on."""
-    if not MACHINE.fullmatch(save):
-        raise StoreError(
-            f"'{save}' is no name of a machine: use letters, digits, '_', '-' and '.', as in --save nvidia-h200."
-        )
+    require_name(save, "--save")
     refuse_another_machine(root / "benchmarks" / "results" / save)
-    head = commits.git(root, "rev-parse", "HEAD")
-    if not head or commits.git(root, "status", "--porcelain", "--", *code):
+    head = commits.head(root)
+    if commits.git(root, "status", "--porcelain", "--", *code):
         raise StoreError(f"A stored line belongs to a commit: commit your changes in {', '.join(code)} first.")
     return head
 
