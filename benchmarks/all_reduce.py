@@ -21,7 +21,7 @@ from gpu_cookbook.render import all_reduce as shown
 from gpu_cookbook.render.all_reduce import REDUCED
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
 from gpu_cookbook.terminal import fail
@@ -69,36 +69,31 @@ def main(
     save: Save = None,
 ):
     """Measure what an all-reduce takes with several engines."""
+    head = commit_for(save, ROOT, CODE, FILE)
     gpus = [gpu.index for gpu in machine.gpus()]
     if len(gpus) < 2:
         fail(f"An all-reduce takes at least two NVIDIA GPUs, and this machine has {len(gpus)}.")
     for name in names or ():
         if name not in shown.WAYS:
             fail(catalogue.nearest("technique", name, list(shown.WAYS)))
-    head = commit_for(save, ROOT, CODE)
     chosen = [name for name in shown.WAYS if not names or name in names]
     for count in sorted({2, len(gpus)}, reverse=True):
         steps: list[Step] = []
         packages: set[str] = set()
-        stopped = None
-        try:
+        with Interruptible() as measuring:
             for name in chosen:
                 print(f"{name} on {count} GPUs", file=sys.stderr)
-                mine = list(measured(name, gpus[:count]))  # all of it or, after Ctrl-C, nothing
-                steps += mine
-                if any(step.time for step in mine):
+                before = len(steps)
+                steps += measured(name, gpus[:count])
+                if any(step.time for step in steps[before:]):
                     packages |= {*script_of(name).packages}
-        except KeyboardInterrupt as signal:  # what was measured is kept
-            stopped = signal
         line = None
-        if save and steps:
+        if save:
             line = transfers.line(save, head, sorted(packages), REDUCED[-1], steps)
             line |= {"versions": ", ".join([line["versions"], *nccl()])}
         found = {step.name: step for step in steps}
-        finish([shown.table(found, count, f"An all-reduce on {count} GPUs")], FILE, line)
-        if stopped:
-            raise stopped
+        finish([shown.table(found, count, f"An all-reduce on {count} GPUs")], FILE, line, measuring.stopped)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -13,16 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from gpu_cookbook import catalogue, choosing
+from gpu_cookbook import catalogue, choosing, script
 from gpu_cookbook.choosing import Data, Estimate, Knowledge, Question
 from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import Metric, Result, Run, grouped
 from gpu_cookbook.store import asv_files as store
-from gpu_cookbook.store.commits import StoreError
-from gpu_cookbook.terminal import complain, console, fail
+from gpu_cookbook.terminal import complain, console
 
 CLONE = Path(__file__).parents[1]
 BETWEEN, BELOW, BEYOND, RUN = "a size in between", "the smallest size", "the largest size", "a run"
@@ -272,10 +269,7 @@ def _missed(every: Sequence[Case]) -> Table:
 
 def main() -> None:
     """Print the tables, as Markdown if the output is not a terminal."""
-    try:
-        results, complaints = store.Store().load()
-    except StoreError as error:
-        fail(str(error))
+    results, complaints = store.Store().load()
     found, out = tables(results), console()
     if out.is_terminal:
         out.print(text.terminal(found, out.width))
@@ -285,4 +279,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    script.run(main)

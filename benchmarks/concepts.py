@@ -17,17 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import concepts as shown
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run.check import reason
-from gpu_cookbook.run.device import Cuda, Unmeasurable
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.run.device import Cuda
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
-from gpu_cookbook.terminal import fail
+from gpu_cookbook.terminal import complain, fail
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "docs" / "concepts"
@@ -288,22 +287,21 @@ def taken(gpu: Any, case: Case) -> Step:
 
 def main(save: Save = None):
     """Measure the memories of a GPU, and kernels that are slow beside others that are fast."""
+    head = commit_for(save, ROOT, CODE, FILE)
     if not machine.gpus():
         fail("What is measured is an NVIDIA GPU, but this machine has none.")
     recipe = catalogue.find("multiply", "cupy")  # it needs the same
     assert recipe
     if obstacle := machine.obstacle(recipe):
         fail(f"CuPy launches the kernels: {obstacle}")
-    head = commit_for(save, ROOT, CODE)
-    try:
-        steps = [*measured(Gpu())]
-    except Unmeasurable as error:
-        fail(str(error))
+    steps: list[Step] = []
+    with Interruptible() as measuring:
+        steps += measured(Gpu())
     line = transfers.line(save, head, recipe.packages, 1, steps) if save else None
-    finish([shown.table({step.name: step for step in steps}, "Concepts")], FILE, line)
+    finish([shown.table({step.name: step for step in steps}, "Concepts")], FILE, line, measuring.stopped)
     if any(step.reason for step in steps):
-        fail("Not everything could be measured: the table says why.")
+        complain(["Not everything could be measured: the table says why."])
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -13,13 +13,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
-
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import launches as shown
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import runner
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
 from gpu_cookbook.terminal import fail
@@ -67,20 +65,21 @@ def measured(name: str) -> Iterator[Step]:
 
 def main(save: Save = None):
     """Measure what a launch takes in several frameworks."""
+    head = commit_for(save, ROOT, CODE, FILE)
     names = ways_here()
     if not names:
         known = ", ".join(sorted({recipe_of(name).environment for name in shown.WAYS}))
         fail(f"No script of docs/launches belongs to the environment {machine.environment()}: those of {known} do.")
-    head = commit_for(save, ROOT, CODE)
     steps: list[Step] = []
-    for name in names:
-        print(name, file=sys.stderr)
-        steps += measured(name)
+    with Interruptible() as measuring:
+        for name in names:
+            print(name, file=sys.stderr)
+            steps += measured(name)
     packages = {package for name in names for package in recipe_of(name).packages}
     line = transfers.line(save, head, sorted(packages), 1, steps) if save else None
     title = "What a launch takes, by number of arguments"
-    finish([shown.table({step.name: step for step in steps}, title)], FILE, line)
+    finish([shown.table({step.name: step for step in steps}, title)], FILE, line, measuring.stopped)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -30,10 +30,9 @@ from gpu_cookbook.run import compare, measure
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import transfers
-from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.limits import FILE as LIMITS
 from gpu_cookbook.store.limits import kept
 from gpu_cookbook.terminal import complain, fail
@@ -320,31 +319,27 @@ def main(
     stored: Annotated[bool, typer.Option("--show", help="Print the last stored table as Markdown.")] = False,
 ):
     """Measure what this machine can do, and how close the fastest recipes come to it."""
+    if stored and save is not None:
+        fail("--show measures nothing: omit --save.")
     if stored:
         runs, complaints = kept(FILE.parent)
-        if not runs:
-            nothing = f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME"
-            fail("\n".join([*complaints, nothing]))
-        print(text.as_markdown(shown.of_machine([*runs.values()][-1], store.Store().load()[0])), end="")
+        if runs:
+            print(text.as_markdown(shown.of_machine([*runs.values()][-1], store.Store().load()[0])), end="")
+        elif not complaints:
+            fail(f"Nothing is stored in {FILE} yet. To measure: python benchmarks/limits.py --save NAME")
         complain(complaints)
         return
+    head = commit_for(save, ROOT, CODE, FILE)
     if not machine.gpus():
         fail("The limits are those of an NVIDIA GPU, but this machine has none.")
-    head, known, found = commit_for(save, ROOT, CODE), {}, []
-    if save is not None:
-        try:
-            known = store.Writer(store.Store(), save, resume=True).done()
-        except StoreError as error:
-            fail(str(error))
-    try:
-        for row in rows(known):
-            found.append(row)
-    except KeyboardInterrupt:
-        save = None  # what was measured is shown, but not stored
+    known = store.Writer(store.Store(), save, resume=True).done() if save else {}
+    found = []
+    with Interruptible() as measuring:
+        found += rows(known)
     line = transfers.beginning(save, head, FRAMEWORKS) | {"rows": found} if save else None
     measured = (shown.entries(row, frozenset()) for row in found)
-    finish([shown.table("Limits", shown.HEADINGS, "llrlrrl", measured)], FILE, line)
+    finish([shown.table("Limits", shown.HEADINGS, "llrlrrl", measured)], FILE, line, measuring.stopped)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

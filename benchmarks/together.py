@@ -13,6 +13,7 @@ import itertools
 import multiprocessing
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -21,7 +22,7 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import runner, together
 from gpu_cookbook.run.check import reason
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import together as store
 from gpu_cookbook.store import transfers
 from gpu_cookbook.terminal import fail
@@ -46,10 +47,11 @@ def obstacles() -> dict[str, str]:
     return {name: why for name, why in found.items() if why}
 
 
-def measured(pairs: list[Pair], missing: dict[str, str]) -> list[Handover]:
+def measured(pairs: list[Pair], missing: dict[str, str]) -> Iterator[Handover]:
     """The handovers of all pairs. Those that cannot be imported are added to ``missing``."""
     found: list[Handover] = []
     left = list(pairs)
+    producer = None
     while left:
         names = [name for name in LIBRARIES if any(name in pair for pair in left)]
         known = [(each.producer, each.consumer, each.way) for each in found]
@@ -61,9 +63,12 @@ def measured(pairs: list[Pair], missing: dict[str, str]) -> list[Handover]:
                     case {"missing": (name, why)}:
                         missing[name] = why
                     case {"begins": begun}:
-                        pass
+                        if begun[0] != producer:
+                            producer = begun[0]
+                            print(f"from {LIBRARIES[producer]}", file=sys.stderr)
                     case {"handover": handover}:
                         found.append(handover)
+                        yield handover
                         begun = None
                     case {"pair": pair}:
                         left.remove(pair)
@@ -71,9 +76,9 @@ def measured(pairs: list[Pair], missing: dict[str, str]) -> list[Handover]:
                         print(ending, file=sys.stderr)
         if begun:
             found.append(Handover(*begun, reason=ending or "ended without a word"))
+            yield found[-1]
         elif left and not any(each.reason for each in found[len(known) :]):
             fail("It cannot even begin, for the reason above: nothing is stored.")
-    return found
 
 
 def pooled() -> dict[str, str]:
@@ -92,25 +97,29 @@ def pooled() -> dict[str, str]:
 
 def main(save: Save = None):
     """Hand arrays from every library to every other one."""
-    head = commit_for(save, ROOT, CODE)
+    head = commit_for(save, ROOT, CODE, FILE)
     start = time.perf_counter()
     missing = obstacles()
     here = [name for name in LIBRARIES if name not in missing]
-    handovers = measured([*itertools.product(here, here)], missing)
-    pool = pooled()
+    handovers: list[Handover] = []
+    pool: dict[str, str] = {}
+    with Interruptible() as measuring:
+        handovers += measured([*itertools.product(here, here)], missing)
+        pool = pooled()
     packages = {package for name in here for package in script_of(name).packages}
     line = transfers.beginning(save, head, sorted(packages)) | store.record(handovers, missing, pool) if save else None
     pairs = by_pair(handovers)
-    finish([*shown.tables(pairs), *shown.faults(pairs)], FILE, line)
-    for name, why in missing.items():
-        print(f"{LIBRARIES[name]} took no part: {why}")
-    for name, why in pool.items():
-        print(f"one pool, {name}: {why or 'allocates from it'}")
+    notes = [f"{LIBRARIES[name]} took no part: {why}\n" for name, why in missing.items()]
+    notes += [f"one pool, {name}: {why or 'allocates from it'}\n" for name, why in pool.items()]
     reasons = sum(bool(each.reason) for each in handovers)
     wrong = sum(not each.reason and not each.right for each in handovers)
     took = f"{time.perf_counter() - start:.0f} s"
-    print(f"{len(pairs)} pairs, {len(handovers)} handovers: {reasons} refused, {wrong} wrong; {took}")
+    notes += [f"{len(pairs)} pairs, {len(handovers)} handovers: {reasons} refused, {wrong} wrong; {took}\n"]
+    tables = [*shown.tables(pairs), *shown.faults(pairs)]
+    finish(tables, FILE, line, measuring.stopped, "".join(notes))
+    if wrong:
+        raise typer.Exit(1)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

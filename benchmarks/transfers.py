@@ -33,7 +33,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import typer
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import tables, timelines
@@ -42,7 +41,7 @@ from gpu_cookbook.render.timelines import row_of
 from gpu_cookbook.results import Timing, keyed
 from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
-from gpu_cookbook.script import Save, commit_for, finish
+from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Bar, Step
 from gpu_cookbook.terminal import fail
@@ -415,10 +414,14 @@ def measure(every: Iterable[Way | Step], work: Work, calls: int = CALLS) -> Iter
     for name in found:
         attempt(name, lambda way: timed(way, work))
     names = list(found)
-    for number in range(ROUNDS):
-        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-        for name in random.Random(number).sample(names, len(names)):  # nobody always comes after the same neighbour
-            attempt(name, turn)
+    try:
+        for number in range(ROUNDS):
+            print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+            for name in random.Random(number).sample(names, len(names)):  # nobody always comes after the same neighbour
+                attempt(name, turn)
+    except KeyboardInterrupt:
+        yield from (Step(name, Timing.of(times)) for name, times in samples.items() if times)
+        raise
     if any(name in timelines.DRAWN for name in names):
         warm_up()
     for name in names:
@@ -609,7 +612,7 @@ def fewer(bars: Iterable[Bar]) -> tuple[list[Bar], float]:
 
 def table(steps: dict[str, Step]) -> tables.Table:
     """Each step beside the first, and beside what the bus can do."""
-    limit, first = steps["limit_up"].time, steps["pageable"].time
+    limit, first = (steps[name].time if name in steps else None for name in ("limit_up", "pageable"))
     rows = []
     for step in steps.values():
         words = [UNKNOWN] * 4
@@ -639,17 +642,20 @@ def require_gpu() -> None:
 
 def main(save: Save = None):
     """Measure the ways from host arrays to a host array."""
+    head = commit_for(save, ROOT, CODE, FILE)
     require_gpu()
-    head = commit_for(save, ROOT, CODE)
-    print("small matrices", file=sys.stderr)
-    steps = {step.name: step for step in small()}
-    print("making arrays", file=sys.stderr)
-    work = Work()
-    steps |= {step.name: step for step in measure([*ways(work), *between_gpus(work)], work)}
+    found: list[Step] = []
+    with Interruptible() as measuring:
+        print("small matrices", file=sys.stderr)
+        found += small()
+        print("making arrays", file=sys.stderr)
+        work = Work()
+        found += measure([*ways(work), *between_gpus(work)], work)
+    steps = {step.name: step for step in found}
     packages = ("cupy", "numba", "numba_cuda", "numpy", "pycuda", "pyopencl", "torch")
     line = transfers.line(save, head, packages, ELEMENTS, steps.values()) if save else None
-    finish([table(steps)], FILE, line)
+    finish([table(steps)], FILE, line, measuring.stopped)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -5,14 +5,13 @@ The file is left as it is if it says already what the results say: see speedups.
 
 from pathlib import Path
 
-import typer
 from PIL import Image
 
 from gpu_cookbook import results as typed
 from gpu_cookbook.render import speedups
+from gpu_cookbook.script import run
 from gpu_cookbook.store import asv_files
-from gpu_cookbook.store.commits import StoreError
-from gpu_cookbook.terminal import complain, fail
+from gpu_cookbook.terminal import complain
 
 PICTURE = Path(__file__).with_name("speedups.png")
 GPU_MACHINE = "nvidia-h100"
@@ -33,14 +32,11 @@ def drawn() -> str | None:
 
 def main() -> None:
     """Draw the picture anew if the stored results say something else."""
-    try:
-        found = results()
-    except StoreError as error:
-        fail(str(error))
+    found = results()
     if drawn() != speedups.described(found):
         speedups.plot(found, PICTURE, TITLE)
         print(f"drawn anew: {PICTURE}")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -3,16 +3,14 @@
 import contextlib
 import difflib
 import enum
-import errno
 import importlib.metadata
 import itertools
 import math
 import os
 import re
-import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,10 +37,10 @@ from gpu_cookbook.terminal import (
     console,
     deliver,
     drawn,
-    end_output,
     fail,
+    prepare,
     progress,
-    require_streams,
+    refusals_said,
     say,
     table_text,
     write_tables,
@@ -50,22 +48,6 @@ from gpu_cookbook.terminal import (
 )
 from gpu_cookbook.units import counted
 from gpu_cookbook.words import plain
-
-
-@contextlib.contextmanager
-def refusals_said() -> Iterator[None]:
-    """What the system refuses, such as writing to a full disk, is said in a line, and the exit code is 1."""
-    try:
-        try:
-            yield
-        finally:  # after an exit, too
-            if sys.stdout:  # not closed from the start, of which require_streams tells
-                sys.stdout.flush()
-    except OSError as error:
-        if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
-            say(f"Cannot go on: {error}")
-        end_output()
-        raise typer.Exit(1) from None
 
 
 class Commands(TyperGroup):
@@ -144,10 +126,7 @@ def main(
     ] = False,
 ) -> None:
     """The same workloads in many Python GPU frameworks: read them, check them, and measure them side by side."""
-    for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
-        if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
-            signal.signal(name, signal.default_int_handler)
-    require_streams()
+    prepare()
 
 
 Workloads = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD", help="Workloads to use. All, if omitted.")]

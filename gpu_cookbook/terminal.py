@@ -2,11 +2,13 @@
 
 import contextlib
 import enum
+import errno
 import io
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -55,6 +57,14 @@ def complain(complaints: Sequence[str]) -> None:
         raise typer.Exit(1)
 
 
+def prepare() -> None:
+    """What comes before everything else: signals and streams."""
+    for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
+        if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
+            signal.signal(name, signal.default_int_handler)
+    require_streams()
+
+
 def require_streams() -> None:
     """Makes the standard streams fit for everything that is written. Exits if there is no standard output."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -81,6 +91,22 @@ def end_output() -> None:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
+@contextlib.contextmanager
+def refusals_said() -> Iterator[None]:
+    """What the system refuses, such as writing to a full disk, is said in a line, and the exit code is 1."""
+    try:
+        try:
+            yield
+        finally:  # after an exit, too
+            if sys.stdout:  # not closed from the start, of which require_streams tells
+                sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:  # whoever reads the output may have seen enough
+            say(f"Cannot go on: {error}")
+        end_output()
+        raise typer.Exit(1) from None
+
+
 def write(text: str, form: TableFormat | None = None) -> None:
     """Writes to standard output. A page says of itself that it is in UTF-8."""
     if form is TableFormat.html and isinstance(sys.stdout, io.TextIOWrapper):
@@ -96,16 +122,22 @@ def deliver(text: str, form: TableFormat | None = None) -> None:
         sys.stdout.flush()
     except OSError as error:
         end_output()
-        try:
-            with tempfile.NamedTemporaryFile(
-                "w", prefix="gpu-cookbook-", suffix=".txt", encoding="utf-8", delete=False
-            ) as file:
-                file.write(text)
-        except OSError:
-            sys.stderr.write(text)
-            raise typer.Exit(1) from None
-        say(f"Cannot write to standard output ({error.strerror}): what was measured is in {file.name}")
+        set_aside(text, f"Cannot write to standard output ({error.strerror}): what was measured is in")
         raise typer.Exit(1) from None
+
+
+def set_aside(text: str, message: str) -> None:
+    """Writes what could not go where it belongs into a file, which the message then names; if that is impossible, too,
+    to standard error."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="gpu-cookbook-", suffix=".txt", encoding="utf-8", delete=False
+        ) as file:
+            file.write(text)
+    except OSError:
+        sys.stderr.write(text)
+    else:
+        say(f"{message} {file.name}")
 
 
 def progress() -> Progress:

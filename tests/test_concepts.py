@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -19,6 +20,7 @@ from lines import loaded, page_of, require_that_changes_cost_one_line, write
 from gpu_cookbook import machine
 from gpu_cookbook.render import concepts as shown
 from gpu_cookbook.store import commits, transfers
+from gpu_cookbook.store.commits import StoreError
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "concepts.py"
@@ -128,9 +130,29 @@ def test_a_run_is_stored_and_read_again(small, clone, tmp_path, monkeypatch, cap
     assert transfers.kept(results)[0] == {} and transfers.kept(results, transfers.LAUNCHES)[0] == {}
     (clone / "gpu_cookbook").mkdir(exist_ok=True)
     (clone / "gpu_cookbook" / "new.py").write_text("")
-    with pytest.raises(typer.Exit):
+    with pytest.raises(StoreError, match="A stored line belongs to a commit"):
         benchmark.main("made-up")
-    assert "A stored line belongs to a commit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "said"), [(ValueError, 1, "Not everything"), (KeyboardInterrupt, 130, "Stop")]
+)
+def test_what_was_measured_is_shown_whatever_ends_it(ends, code, said, monkeypatch, capsys):
+    def failing(gpu):
+        yield benchmark.Case("divergence_mixed", lambda: None, lambda: None)
+        raise ends
+
+    gpu = SimpleNamespace(times=lambda call: [0.00123])
+    for name in ("coalescing", "divergence", "occupancy", "latency", "bandwidth"):
+        monkeypatch.setattr(benchmark, name, failing)
+        failing.__name__ = "coalescing"
+    monkeypatch.setattr(benchmark, "Gpu", lambda: gpu)
+    monkeypatch.setattr(benchmark.machine, "gpus", lambda: ["A GPU that is made up"])
+    monkeypatch.setattr(benchmark.machine, "obstacle", lambda recipe: None)
+    with pytest.raises(typer.Exit) as ended:
+        benchmark.main()
+    out, err = capsys.readouterr()
+    assert ended.value.exit_code == code and "1.23 ms" in out and err.splitlines()[-1].startswith(said)
 
 
 def test_every_step_has_a_file_of_kernels():

@@ -6,15 +6,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 import typer
 from cloning import require_clone
-from conftest import HANG, UNPROBED, invoked
+from conftest import HANG, UNPROBED, git, interruptible, invoked, until
 from test_store import add, result
 
 from gpu_cookbook import catalogue, cli, script, terminal
@@ -23,7 +25,9 @@ from gpu_cookbook.results import Probe
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import family, runner
 from gpu_cookbook.store import asv_files
+from gpu_cookbook.store.commits import StoreError
 
+ROOT = Path(__file__).parents[1]
 COMMAND = str(Path(sys.executable).with_name("gpu-cookbook"))
 SHORT = ("compare", "increment", "-t", "numpy", "-s", "100")
 
@@ -102,7 +106,122 @@ def test_what_a_script_cannot_store_is_shown_all_the_same(capsys):
     with pytest.raises(typer.Exit) as ended:
         script.finish([table], Path("/dev/null/lines.jsonl"), {"machine": "m"})
     out, err = capsys.readouterr()
-    assert "A title" in out and "The result was not saved: " in err and ended.value.exit_code == 1
+    assert "A title" in out and ended.value.exit_code == 1
+    said, _, place = err.strip().rpartition(" ")
+    assert said.startswith("The result was not saved: ") and said.endswith("Its line is in")
+    assert Path(place).read_text() == '{"machine": "m"}\n'
+
+
+@pytest.mark.parametrize("line", [None, {"machine": "m"}])
+def test_after_ctrl_c_a_script_shows_what_is_known_and_stores_nothing(line, capsys, tmp_path):
+    table = tables.Table("A title", ("head",), "l", [], [], [])
+    with pytest.raises(typer.Exit) as ended:
+        script.finish([table], tmp_path / "lines.jsonl", line, stopped=True, notes="A note\n")
+    out, err = capsys.readouterr()
+    assert "A title" in out and out.endswith("A note\n") and ended.value.exit_code == 130
+    assert err == ("Stopped early: this was not stored.\n" if line else "Stopped early.\n")
+    assert not (tmp_path / "lines.jsonl").exists()
+
+
+def test_only_ctrl_c_ends_a_measurement_that_goes_on():
+    with script.Interruptible() as measuring:
+        raise KeyboardInterrupt
+    assert measuring.stopped
+    with pytest.raises(ValueError), script.Interruptible() as measuring:
+        raise ValueError
+    with script.Interruptible() as measuring:
+        pass
+    assert not measuring.stopped
+
+
+def test_a_script_tries_its_file_before_it_measures(clone, results):
+    file = results / "lines.jsonl"
+    assert script.commit_for("made-up", clone, (), file) == git(clone, "rev-parse", "HEAD")
+    assert not file.exists()
+    file.mkdir()
+    with pytest.raises(StoreError, match=r"Nothing can be stored in .*lines\.jsonl: Is a directory"):
+        script.commit_for("made-up", clone, (), file)
+
+
+def test_where_there_is_no_repository_a_script_says_so(tmp_path, monkeypatch):
+    with pytest.raises(StoreError, match="is not a git repository with a commit"):
+        script.commit_for("made-up", tmp_path, (), tmp_path / "lines.jsonl")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(StoreError, match="git is not on PATH"):
+        script.commit_for("made-up", tmp_path, (), tmp_path / "lines.jsonl")
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "concepts", "launches", "limits", "together", "transfers"])
+def test_a_script_refuses_a_bad_name_and_environment_before_all_else(name):
+    line = f"{sys.executable} {ROOT / 'benchmarks' / name}.py --save"
+    _, err = shell(f"{line} ../x", code=2)
+    assert err.startswith("'../x' is no name of a machine: use letters from a to z,") and err.count("\n") == 1
+    _, err = shell(f"{line} m", code=2, GPU_COOKBOOK_ENVIRONMENT="mian")
+    assert err == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'mian'. Did you mean main?\n"
+
+
+@pytest.mark.parametrize("name", ["launches", "means"])
+def test_a_script_says_of_its_output_what_the_command_says(name):
+    line = f"{sys.executable} {ROOT / 'benchmarks' / name}.py --help"
+    _, err = shell(f"{line} > /dev/full", code=1)
+    assert err == "Cannot go on: [Errno 28] No space left on device\n"
+    _, err = shell(f"{line} >&-", code=2)
+    assert err == "Standard output is closed: redirect it into a file, or to /dev/null.\n"
+
+
+def test_a_script_says_why_it_cannot_go_on(tmp_path):
+    path = tmp_path / "script.py"
+    for error, code in (("commits.StoreError('why')", 2), ("catalogue.UnknownName('why')", 2), ("OSError('why')", 1)):
+        path.write_text(SCRIPT.format(error=error))
+        _, err = shell(f"{sys.executable} {path}", code=code)
+        assert err == ("why\n" if code == 2 else "Cannot go on: why\n")
+    path.write_text(SCRIPT.format(error="KeyboardInterrupt"))
+    assert shell(f"{sys.executable} {path}", code=130) == ("", "")
+
+
+SCRIPT = """
+from gpu_cookbook import catalogue, script
+from gpu_cookbook.store import commits
+
+def main():
+    raise {error}
+
+script.run(main)
+"""
+
+
+@pytest.mark.slow
+def test_a_script_writes_other_signs_where_ours_cannot_be():
+    require_clone()
+    line = f"{sys.executable} {ROOT / 'benchmarks' / 'limits.py'} --show"
+    out, _ = shell(line, folder=ROOT, PYTHONIOENCODING="ascii")
+    assert out.isascii() and re.search(r"\d us ", out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("--help", 0, "ROWS"),
+        ("4 x", 2, "COLUMNS"),
+        ("4", 2, "ROWS"),
+        ("0 4", 2, "ROWS"),
+        ("4 100000000", 2, "10000000"),
+    ],
+)
+def test_means_takes_numbers_that_can_be_computed(arguments, code, said):
+    out, err = shell(f"{sys.executable} {ROOT / 'benchmarks' / 'means.py'} {arguments}", code=code)
+    assert said in out + err
+
+
+def test_ctrl_c_ends_means_without_a_word():
+    command = [sys.executable, ROOT / "benchmarks" / "means.py", "100000", "100000"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=interruptible) as process:
+        workers = psutil.Process(process.pid).children
+        until(lambda: sum(each.cpu_times().user > 0.5 for each in workers(True)) == len(os.sched_getaffinity(0)))
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=HANG) == ("", "")
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize("option", ["--help", "--version", "list --help", "list increment"])

@@ -25,6 +25,7 @@ from gpu_cookbook.results import Timing
 from gpu_cookbook.run import launches, measure
 from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.store import commits, transfers
+from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.store.transfers import Step
 
 ROOT = Path(__file__).parents[1]
@@ -295,17 +296,24 @@ def test_a_run_is_stored_and_read_again(clone, scripts, monkeypatch, capsys):
     }
     (results / "other").mkdir()
     (results / "other" / "machine.json").write_text('{"machine": "other", "gpu": "Another GPU", "version": 1}')
-    with pytest.raises(typer.Exit):
+    with pytest.raises(StoreError, match="other has the results of another machine, with Another GPU; this one has"):
         benchmark.main("other")
-    assert "other has the results of another machine, with Another GPU; this one has" in capsys.readouterr().err
     (clone / "gpu_cookbook").mkdir(exist_ok=True)
     (clone / "gpu_cookbook" / "new.py").write_text("")
-    with pytest.raises(typer.Exit):
+    with pytest.raises(StoreError, match="A stored line belongs to a commit"):
         benchmark.main("made-up")
-    assert "A stored line belongs to a commit" in capsys.readouterr().err
-    with pytest.raises(typer.Exit):
-        benchmark.main("made up")
-    assert "'made up' is no name of a machine" in capsys.readouterr().err
+
+
+def test_what_was_measured_before_ctrl_c_is_shown(monkeypatch, capsys):
+    def measured(name):
+        yield Step(f"{name}_1_resident", Timing(0.00123, 0.001, 0.002, 9))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(benchmark, "measured", measured)
+    with pytest.raises(typer.Exit) as ended:
+        benchmark.main()
+    out, err = capsys.readouterr()
+    assert ended.value.exit_code == 130 and "1.23 ms" in out and err.splitlines()[1:] == ["Stopped early."]
 
 
 def test_each_environment_measures_its_own_scripts(monkeypatch, capsys):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import making
 import pytest
+import typer
+from cloning import require_clone
 from conftest import git
 from lines import loaded
 from test_store import add, commit_later
@@ -122,6 +124,45 @@ def test_without_a_gpu_it_says_so(tmp_path):
     done = subprocess.run([sys.executable, SCRIPT], cwd=tmp_path, capture_output=True, text=True, env=hidden)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "The limits are those of an NVIDIA GPU, but this machine has none.\n"
+
+
+def test_what_is_stored_is_shown_in_a_clone_and_nothing_is_measured_then(tmp_path, capsys):
+    require_clone()
+    done = subprocess.run([sys.executable, SCRIPT, "--show"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "run this command inside a clone" in done.stderr
+    with pytest.raises(typer.Exit) as ended:
+        limits.main(save="m", stored=True)
+    assert ended.value.exit_code == 2 and capsys.readouterr().err == "--show measures nothing: omit --save.\n"
+
+
+def test_if_no_line_can_be_used_it_does_not_say_that_there_is_none(monkeypatch, capsys):
+    monkeypatch.setattr(limits, "kept", lambda folder: ({}, ["3 lines belong to commits that are not here"]))
+    with pytest.raises(typer.Exit) as ended:
+        limits.main(stored=True)
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr() == ("", "3 lines belong to commits that are not here\n")
+    monkeypatch.setattr(limits, "kept", lambda folder: ({}, []))
+    with pytest.raises(typer.Exit) as ended:
+        limits.main(stored=True)
+    assert ended.value.exit_code == 2 and "Nothing is stored in " in capsys.readouterr().err
+
+
+def test_what_was_measured_before_ctrl_c_is_shown_and_not_stored(clone, results, monkeypatch, capsys):
+    def rows(known):
+        yield "multiply 2**28", "torch", "100 ms", "–", None, None, "ratio"
+        raise KeyboardInterrupt
+
+    gpu = machine.Gpu(0, "NVIDIA H100", 2**36, (9, 0))
+    monkeypatch.setattr(machine, "nvidia", lambda: machine.Nvidia("580.1", (13, 0), (gpu,)))
+    monkeypatch.setattr(limits, "rows", rows)
+    monkeypatch.setattr(limits, "FILE", results / "limits.jsonl")
+    monkeypatch.setattr(limits, "ROOT", clone)
+    with pytest.raises(typer.Exit) as ended:
+        limits.main(save="m", stored=False)
+    out, err = capsys.readouterr()
+    assert ended.value.exit_code == 130 and "100 ms" in out and err == "Stopped early: this was not stored.\n"
+    assert not (results / "limits.jsonl").exists()
 
 
 def test_a_row_whose_recipe_was_removed_is_left_out():

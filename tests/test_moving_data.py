@@ -495,3 +495,30 @@ def test_a_run_stores_a_line_with_every_step(broken, clone, results):
     assert {bar[0].split()[0] for bar in steps["staged"].bars} == {"host"}
     assert 1 <= len({bar[0] for bar in steps["staged"].bars}) <= 3  # 3,000,000 elements are three pieces
     assert "both_ways" in done.stdout and "round 2 of 2" in done.stderr
+
+
+INTERRUPTED = """
+import random
+
+def turns(number):
+    if number == 1:
+        raise KeyboardInterrupt
+    return random.Random(number)
+
+transfers.random = SimpleNamespace(Random=turns)
+transfers.small = tuple
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not machine.installed("torch"), reason="torch not installed")
+def test_the_rounds_before_ctrl_c_are_shown_and_not_stored(clone, results):
+    values = {
+        "late": str(Path(__file__).with_name("late")),
+        "script": str(SCRIPT),
+        "commit": git(clone, "rev-parse", "HEAD"),
+    }
+    text = ALL.format(**values, file=str(results / transfers.FILE), more=INTERRUPTED)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert "both_ways" in done.stdout and done.stderr.count("Stopped early: this was not stored.\n") == 1
+    assert not (results / transfers.FILE).exists()

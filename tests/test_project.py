@@ -275,6 +275,12 @@ assert catalogue.recipes()
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
+def test_every_script_is_run_as_the_command_is():
+    for path in (each for folder in ("benchmarks", "docs") for each in (ROOT / folder).glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert "typer.run(" not in text and ("def main(" not in text or "run(main)" in text), path.name
+
+
 def test_what_a_workload_is_fits_into_one_line():
     """Pages and the terminal show the first line of its docstring."""
     assert [name for name, statement in catalogue.workloads().items() if not statement.endswith(".")] == []

@@ -1,6 +1,7 @@
 """README is short, its picture shows the stored results, its recipe is real, and what it says of transfers is so."""
 
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,16 @@ def test_outside_of_a_clone_the_picture_stays_and_it_says_why(tmp_path):
     command = [sys.executable, str(ROOT / "docs" / "readme.py")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "run this command inside a clone" in done.stderr
+
+
+def test_a_picture_that_cannot_be_written_is_said(tmp_path):
+    require_clone()
+    shutil.copy(ROOT / "docs" / "readme.py", tmp_path)
+    (tmp_path / "speedups.png").symlink_to(tmp_path / "nowhere" / "speedups.png")
+    command = [sys.executable, str(tmp_path / "readme.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Cannot go on: [Errno 2] No such file or directory: ")
 
 
 def test_a_picture_is_not_drawn_without_what_cannot_be_read(monkeypatch, capsys):

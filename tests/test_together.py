@@ -21,6 +21,7 @@ from gpu_cookbook.run import together as run
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.store import commits
 from gpu_cookbook.store import together as store
+from gpu_cookbook.store.commits import StoreError
 from gpu_cookbook.together import DLPACK, GPU, HOST, INTERFACE, LIBRARIES, NOBODY, Handover, by_pair
 
 ROOT = Path(__file__).parents[1]
@@ -111,7 +112,7 @@ def test_what_takes_the_stream_of_another_library_is_there(name):
 def test_all_pairs_that_run_on_the_cpu_are_right():
     missing = benchmark.obstacles()
     here = [name for name in LIBRARIES if name not in missing]
-    found = benchmark.measured([(one, other) for one in here for other in here], missing)
+    found = [*benchmark.measured([(one, other) for one in here for other in here], missing)]
     assert {(each.producer, each.consumer) for each in found} == {(one, other) for one in here for other in here}
     assert not [each for each in found if each.reason or not each.right or each.seen is False]
     for each in found:
@@ -241,7 +242,7 @@ def test_a_crash_costs_one_handover(scripts, capfd):
     path = scripts / "with_numpy.py"
     altered(path, "    return np.from_dlpack(x)", "    import os\n\n    os.abort()")
     altered(path, "    return np.array(values)", "    return np.array(values) + (len(values) == 1)")
-    found = benchmark.measured([("numpy", "numpy")], {})
+    found = [*benchmark.measured([("numpy", "numpy")], {})]
     assert [(each.way, each.reason) for each in found] == [(DLPACK, "crashed: SIGABRT"), (HOST, "")]
     assert found[1].right
 
@@ -249,7 +250,7 @@ def test_a_crash_costs_one_handover(scripts, capfd):
 def test_a_library_that_cannot_be_imported_is_named(scripts):
     altered(scripts / "with_torch.py", "import torch\n", "import nosuch as torch\n")
     missing = {}
-    found = benchmark.measured([("numpy", "torch"), ("numpy", "numpy")], missing)
+    found = [*benchmark.measured([("numpy", "torch"), ("numpy", "numpy")], missing)]
     assert {(each.producer, each.consumer) for each in found} == {("numpy", "numpy")}
     assert missing == {"torch": "ModuleNotFoundError: No module named 'nosuch'"}
 
@@ -257,7 +258,7 @@ def test_a_library_that_cannot_be_imported_is_named(scripts):
 def test_a_process_that_cannot_begin_ends_the_run(scripts, capfd):
     altered(scripts / "with_numpy.py", "import numpy as np\n", "import os\n\nos._exit(3)\n")
     with pytest.raises(typer.Exit):
-        benchmark.measured([("numpy", "numpy"), ("numpy", "numpy")], {})
+        list(benchmark.measured([("numpy", "numpy"), ("numpy", "numpy")], {}))
     told = capfd.readouterr().err
     assert "ended with exit code 3" in told and "nothing is stored" in told
 
@@ -299,15 +300,31 @@ def test_a_run_is_stored_and_read_again(clone, monkeypatch, capsys):
     monkeypatch.setattr(benchmark, "ROOT", clone)
     monkeypatch.setattr(benchmark, "FILE", results / store.FILE)
     benchmark.main("made-up")
-    assert re.search(r"1 pairs, 2 handovers: 0 refused, 0 wrong; \d+ s", capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    assert re.search(r"1 pairs, 2 handovers: 0 refused, 0 wrong; \d+ s", out) and err == "from NumPy\n"
     (kept,), complaints = store.every(results)
     assert complaints == [] and kept.origin.commit == git(clone, "rev-parse", "HEAD")
     assert [(each.way, each.right) for each in kept.handovers] == [(DLPACK, True), (HOST, True)]
     (clone / "gpu_cookbook").mkdir(exist_ok=True)
     (clone / "gpu_cookbook" / "new.py").write_text("")
-    with pytest.raises(typer.Exit):
+    with pytest.raises(StoreError, match="A stored line belongs to a commit"):
         benchmark.main("made-up")
-    assert "A stored line belongs to a commit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("ends", "code", "said"), [(None, 1, ""), (KeyboardInterrupt, 130, "Stopped early.\n")])
+def test_a_wrong_handover_is_an_error_and_is_shown_after_ctrl_c_too(ends, code, said, monkeypatch, capsys):
+    def measured(pairs, missing):
+        yield Handover("numpy", "numpy", DLPACK)
+        if ends:
+            raise ends
+
+    monkeypatch.setattr(benchmark, "measured", measured)
+    monkeypatch.setattr(benchmark, "pooled", dict)
+    with pytest.raises(typer.Exit) as ended:
+        benchmark.main()
+    out, err = capsys.readouterr()
+    assert "1 pairs, 1 handovers: 0 refused, 1 wrong" in out
+    assert (ended.value.exit_code, err) == (code, said)
 
 
 # ---- The store.
