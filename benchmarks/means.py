@@ -6,11 +6,16 @@ NumPy alone, from the definition of the samples, on every core: no recipe and no
 
 import math
 import os
-import sys
+import signal
 from multiprocessing import Pool
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from gpu_cookbook.script import run
+
+MOST = 10_000_000  # rows or columns: a core takes a month for both
 MULTIPLIERS, WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)  # of Philox4x32-10
 LOW = np.uint64(2**32 - 1)
 
@@ -47,11 +52,17 @@ def sums(rows: range, columns: int, seed: int) -> list[float]:
     return [row_sum(row, columns, seed) for row in rows]
 
 
+def obedient() -> None:
+    """Only the first process hears of Ctrl-C, and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def means(rows: list[int], columns: int, seed: int = 0) -> dict[int, float]:
     """{rows: the mean of x[::2, ::2] + 1} of the arrays with the first so many rows."""
     parts = [range(first, min(first + 400, max(rows)), 2) for first in range(0, max(rows), 400)]
     found: list[float] = []
-    with Pool(len(os.sched_getaffinity(0))) as pool:
+    with Pool(len(os.sched_getaffinity(0)), obedient) as pool:
         for part in pool.starmap(sums, ((part, columns, seed) for part in parts), chunksize=1):
             found += part
     return {
@@ -59,9 +70,14 @@ def means(rows: list[int], columns: int, seed: int = 0) -> dict[int, float]:
     }
 
 
+def main(
+    rows: Annotated[list[int], typer.Argument(metavar="ROWS", min=1, max=MOST, help="Of each array: all begin alike.")],
+    columns: Annotated[int, typer.Argument(metavar="COLUMNS", min=1, max=MOST)],
+):
+    """Compute the means that random_subset_mean stores."""
+    for count, mean in means(rows, columns).items():
+        print(f"    ({count}, {columns}): {mean!r},")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or not all(word.isdecimal() and int(word) for word in sys.argv[1:]):
-        sys.exit("Name positive integers: python benchmarks/means.py ROWS … COLUMNS")
-    *every, columns = map(int, sys.argv[1:])
-    for count, mean in means(every, columns).items():
-        print(f"    ({count}, {columns}): {mean!r},", flush=True)
+    run(main)
