@@ -214,7 +214,7 @@ def steps(gpus, copies=4e-3, torch=6e-3):
 @pytest.fixture
 def saving(clone, monkeypatch):
     """The benchmark in a clone, with three GPUs and made-up times. Returns the folder of the results."""
-    gpus = [SimpleNamespace(index=number, name="Made up") for number in range(3)]
+    gpus = [machine.Gpu(number, "Made up", 2**36, (9, 0)) for number in range(3)]
     monkeypatch.setattr(machine, "gpus", lambda: gpus)
     monkeypatch.setattr(machine, "nvidia", lambda: SimpleNamespace(gpus=gpus, driver="1.2"))
     monkeypatch.setattr(benchmark, "ROOT", clone)

@@ -117,7 +117,7 @@ def test_a_run_is_stored_and_read_again(small, clone, tmp_path, monkeypatch, cap
     monkeypatch.setattr(benchmark, "ROOT", clone)
     monkeypatch.setattr(benchmark, "FILE", results / transfers.CONCEPTS)
     monkeypatch.setattr(benchmark, "Gpu", lambda: Host(KERNELS, tmp_path))
-    monkeypatch.setattr(benchmark.machine, "gpus", lambda: ["A GPU that is made up"])
+    monkeypatch.setattr(benchmark.machine, "gpus", lambda: (machine.Gpu(0, "A GPU that is made up", 2**36, (9, 0)),))
     monkeypatch.setattr(benchmark.machine, "obstacle", lambda recipe: None)
     benchmark.main("made-up")
     printed = capsys.readouterr().out
@@ -147,7 +147,7 @@ def test_what_was_measured_is_shown_whatever_ends_it(ends, code, said, monkeypat
         monkeypatch.setattr(benchmark, name, failing)
         failing.__name__ = "coalescing"
     monkeypatch.setattr(benchmark, "Gpu", lambda: gpu)
-    monkeypatch.setattr(benchmark.machine, "gpus", lambda: ["A GPU that is made up"])
+    monkeypatch.setattr(benchmark.machine, "gpus", lambda: (machine.Gpu(0, "A GPU that is made up", 2**36, (9, 0)),))
     monkeypatch.setattr(benchmark.machine, "obstacle", lambda recipe: None)
     with pytest.raises(typer.Exit) as ended:
         benchmark.main()
