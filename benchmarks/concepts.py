@@ -21,12 +21,12 @@ import numpy as np
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import concepts as shown
 from gpu_cookbook.results import Timing
-from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import Cuda
 from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
 from gpu_cookbook.terminal import complain, fail
+from gpu_cookbook.words import reason
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "docs" / "concepts"

@@ -27,7 +27,6 @@ from gpu_cookbook.render import limits as shown
 from gpu_cookbook.render import tables, text
 from gpu_cookbook.results import Key, Metric, Result
 from gpu_cookbook.run import compare, measure
-from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import OpenCl
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
@@ -37,6 +36,7 @@ from gpu_cookbook.store.limits import FILE as LIMITS
 from gpu_cookbook.store.limits import kept
 from gpu_cookbook.terminal import complain, fail
 from gpu_cookbook.units import seconds
+from gpu_cookbook.words import reason
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "benchmarks" / "results" / LIMITS

@@ -21,12 +21,12 @@ import typer
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import together as shown
 from gpu_cookbook.run import runner, together
-from gpu_cookbook.run.check import reason
 from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import together as store
 from gpu_cookbook.store import transfers
 from gpu_cookbook.terminal import fail
 from gpu_cookbook.together import LIBRARIES, Handover, by_pair
+from gpu_cookbook.words import reason
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / store.SCRIPTS

@@ -39,13 +39,13 @@ from gpu_cookbook.render import tables, timelines
 from gpu_cookbook.render.format import UNKNOWN
 from gpu_cookbook.render.timelines import row_of
 from gpu_cookbook.results import Timing, keyed
-from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Bar, Step
 from gpu_cookbook.terminal import fail
 from gpu_cookbook.units import digits, seconds
+from gpu_cookbook.words import reason
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "docs" / "transfers"

@@ -42,6 +42,12 @@ def plain(text: str) -> str:
     return text if len(text) <= MOST else f"{text[: MOST - 1]}…"
 
 
+def reason(error: BaseException) -> str:
+    """An exception as one line of a table."""
+    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
+
+
 def make_plain(made: Any) -> None:
     """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
     for name, value in vars(made).items():

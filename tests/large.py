@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import round_trip, steps, takes_out
+from gpu_cookbook.run.contract import round_trip, steps, takes_out
 from gpu_cookbook.run.worker import Loader
 
 PERIOD = 1_000_003  # elements: a prime, so that no offset gives the same again

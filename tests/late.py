@@ -16,10 +16,12 @@ import numpy as np  # noqa: E402
 from device import Failed, device  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
-from gpu_cookbook.run.check import Expected, reason, round_trip, takes_out  # noqa: E402
+from gpu_cookbook.run.contract import round_trip, takes_out  # noqa: E402
 from gpu_cookbook.run.device import Host  # noqa: E402
+from gpu_cookbook.run.expected import Expected  # noqa: E402
 from gpu_cookbook.run.loader import Loader  # noqa: E402
 from gpu_cookbook.run.transfers import check_transfers, placed  # noqa: E402
+from gpu_cookbook.words import reason  # noqa: E402
 
 FAKES = {"CuPy": "fake_cupy", "PyCUDA": "fake_pycuda", "Numba": "fake_numba", "PyTorch": "fake_torch"}
 # Instead of the recipe's numbers, since each thread of a kernel may be one of Python's. The multiprocessors have a tile

@@ -20,7 +20,9 @@ from fewer import Late, with_few_special_values  # noqa: E402
 
 from gpu_cookbook import catalogue  # noqa: E402
 from gpu_cookbook.run import memory  # noqa: E402
-from gpu_cookbook.run.check import Expected, check_refusals, check_size, steps, takes_out  # noqa: E402
+from gpu_cookbook.run.check import check_refusals, check_size  # noqa: E402
+from gpu_cookbook.run.contract import steps, takes_out  # noqa: E402
+from gpu_cookbook.run.expected import Expected  # noqa: E402
 from gpu_cookbook.run.precision import inexact  # noqa: E402
 from gpu_cookbook.run.transfers import check_transfers  # noqa: E402
 from gpu_cookbook.run.worker import Loader  # noqa: E402

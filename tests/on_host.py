@@ -14,7 +14,8 @@ from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run import distribution, memory
-from gpu_cookbook.run.check import Expected, repeats, steps, takes_out
+from gpu_cookbook.run.contract import repeats, steps, takes_out
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.precision import workload_for
 from gpu_cookbook.run.worker import Loader
 

@@ -19,6 +19,7 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.run import check, memory
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
+from gpu_cookbook.words import reason
 
 ENDED = "The check has ended: "
 RIGHT = "all right"
@@ -88,7 +89,7 @@ def main():
         fault = fault_of(recipe, tool)
     except Exception as error:  # whatever a recipe raises once the tool has ended its context
         traceback.print_exc()
-        fault = check.reason(error)
+        fault = reason(error)
     print(f"{ENDED}{fault or RIGHT}", flush=True)
     return 1 if fault else 0
 

@@ -15,8 +15,9 @@ from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import Expected, check_prepared, check_refusals
+from gpu_cookbook.run.check import check_prepared, check_refusals
 from gpu_cookbook.run.device import Host
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for

@@ -8,7 +8,7 @@ from conftest import workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import device, manners, memory, runner
-from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.loader import Loader
 
 needs_jax = pytest.mark.skipif(not machine.installed("jax"), reason="jax not installed")

@@ -19,7 +19,9 @@ from rich.console import Console
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import charts, history, tables, text
 from gpu_cookbook.results import FirstResult, Metric, Rank, completed, judged, mode_of, ranks, record
-from gpu_cookbook.run import check, compare, memory, precision
+from gpu_cookbook.run import compare, memory, precision
+from gpu_cookbook.run.contract import for_out
+from gpu_cookbook.run.expected import Expected
 from recipes import matmul
 
 ROOT = Path(__file__).parents[1]
@@ -141,7 +143,7 @@ def faults(module, math, size):
     (recipe,) = catalogue.choose(["matmul"], ["numpy"])
     workload = precision.workload_for(replace(recipe, math=math))
     inputs = workload.inputs(size)
-    plain = check.Expected(workload, inputs).disagreement(module.matmul(*inputs))
+    plain = Expected(workload, inputs).disagreement(module.matmul(*inputs))
     return plain, precision.inexact(module, workload, size)
 
 
@@ -233,7 +235,7 @@ def test_an_array_for_out_is_float32_although_upload_rounds():
 
     values = np.full((2, 3), np.nan, np.float32)
     for dtype in (torch.bfloat16, torch.float32):
-        out = check.for_out(lambda x, dtype=dtype: (torch.tensor(x, dtype=dtype),), values)
+        out = for_out(lambda x, dtype=dtype: (torch.tensor(x, dtype=dtype),), values)
         assert out.dtype == torch.float32 and out.shape == (2, 3) and out.isnan().all()
 
 

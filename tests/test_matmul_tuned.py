@@ -10,7 +10,8 @@ import pytest
 from conftest import recipes
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.contract import steps
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.worker import Loader
 
 MATMUL = catalogue.workload_module("matmul")

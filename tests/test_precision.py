@@ -9,7 +9,7 @@ import pytest
 from gpu_cookbook import catalogue
 from gpu_cookbook.recipes import convolution, increment, matmul, multiply, norm, subset_mean
 from gpu_cookbook.run import precision
-from gpu_cookbook.run.check import Expected
+from gpu_cookbook.run.expected import Expected
 
 K = (1, 2, 3, 17, 200, 512, 4_096, 50_000)
 

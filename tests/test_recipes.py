@@ -21,7 +21,8 @@ from hypothesis.extra import numpy as arrays
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Metric, Probe
 from gpu_cookbook.run import runner
-from gpu_cookbook.run.check import Expected, flushes, repeats, steps, takes_axes
+from gpu_cookbook.run.contract import flushes, repeats, steps, takes_axes
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.worker import Loader
 
 pytestmark = pytest.mark.usefixtures("kept_kernels")
@@ -211,7 +212,8 @@ FROM_A_FORK = """
 import os, sys
 from pathlib import Path
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.loader import Loader
 
 if __name__ == "__main__":
@@ -265,7 +267,8 @@ from pathlib import Path
 import numba
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.transfers import few_pieces
 

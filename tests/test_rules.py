@@ -140,7 +140,7 @@ def test_a_part_of_a_shared_package_may_be_missing(tmp_path, monkeypatch):
         "import contextlib\ncontextlib.sys",
         "import threading\nthreading.settrace",
         "from unittest import mock\nmock.patch('time.perf_counter')",
-        "from unittest.mock import patch\npatch('gpu_cookbook.run.check.Expected')",
+        "from unittest.mock import patch\npatch('gpu_cookbook.run.expected.Expected')",
         "(lambda: 1).__globals__",
         "(lambda: 1).__closure__[0].cell_contents",
         "().__class__.__base__.__subclasses__()",

@@ -8,7 +8,7 @@ from conftest import recipes, starts_slowly
 from seeds import fault_of_seeds
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.worker import Loader
 
 WORKLOAD = catalogue.workload_module("random_subset_mean")

@@ -10,7 +10,8 @@ from conftest import recipes
 from test_recipes import module_of
 
 from gpu_cookbook import catalogue
-from gpu_cookbook.run.check import Expected, variants
+from gpu_cookbook.run.check import variants
+from gpu_cookbook.run.expected import Expected
 
 WORKLOAD = catalogue.workload_module("training")
 SIZE = (8, 2)

@@ -11,7 +11,7 @@ from conftest import workloads_of_kernels
 
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.run import manners, memory, runner
-from gpu_cookbook.run.check import steps, takes_axes
+from gpu_cookbook.run.contract import steps, takes_axes
 from gpu_cookbook.run.loader import Loader
 
 needs_warp = pytest.mark.skipif(not machine.installed("warp"), reason="warp-lang not installed")

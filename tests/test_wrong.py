@@ -17,6 +17,7 @@ from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
 from gpu_cookbook.run import check, compare, family, measure, memory, runner, worker
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.expected import LARGE, PART, Expected
 from gpu_cookbook.run.transfers import few_pieces
 
 pytestmark = pytest.mark.usefixtures("whatever_the_rules_say")
@@ -593,25 +594,25 @@ def test_a_ring_of_two_results_is_found_out_too():
     )
 
 
-@pytest.mark.parametrize("shape", [check.LARGE + 3, (check.LARGE // 8, 8), (2, check.LARGE)])
+@pytest.mark.parametrize("shape", [LARGE + 3, (LARGE // 8, 8), (2, LARGE)])
 def test_a_large_result_is_wrong_where_it_is(shape):
     """It is compared in parts: at both ends of each, and with the tolerance of each element."""
     x = np.linspace(1, 2, np.prod(shape), dtype=np.float32).reshape(shape)
     tolerance = x * 1e-3
     workload = SimpleNamespace(reference=lambda x: x.astype(np.float64), tolerance=lambda expected, x: tolerance)
-    expected = check.Expected(workload, [x])
+    expected = Expected(workload, [x])
     assert expected.disagreement(x + tolerance / 2) is None
-    for place in (0, 1, check.PART - 1, check.PART, x.size // 2, x.size - 1):
+    for place in (0, 1, PART - 1, PART, x.size // 2, x.size - 1):
         for value in (x.flat[place] * np.float32(1.002), np.float32(np.nan), np.float32(np.inf)):
             wrong = x + tolerance / 2
             wrong.flat[place] = value
             at = [int(i) for i in np.unravel_index(place, x.shape)]
             fault = f"1 of {x.size:,} elements are wrong, the first at {at}: {value} instead of "
             assert expected.disagreement(wrong).startswith(fault)
-    exact = check.Expected(SimpleNamespace(reference=lambda x: x * 0, tolerance=lambda expected, x: 0), [x])
+    exact = Expected(SimpleNamespace(reference=lambda x: x * 0, tolerance=lambda expected, x: 0), [x])
     signed = np.zeros_like(x)
     assert exact.disagreement(signed) is None
-    signed.flat[check.PART] = -0.0
+    signed.flat[PART] = -0.0
     assert exact.disagreement(signed).startswith(f"1 of {x.size:,} elements are wrong")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import measure
-from gpu_cookbook.run.check import reason
+from gpu_cookbook.words import reason
 
 MOST, LEAST = 100, 3  # calls for each number of elements
 BUDGET = 2.0  # seconds for all of them, and for the arrays that each needs

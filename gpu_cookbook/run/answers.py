@@ -23,7 +23,7 @@ from gpu_cookbook.results import Size, mode_of
 from gpu_cookbook.run import family
 
 if TYPE_CHECKING:  # the command line imports this module, and must not import NumPy
-    from gpu_cookbook.run.check import Expected
+    from gpu_cookbook.run.expected import Expected
 
 # Bytes: arrays that are larger malloc has from the system, and gives back at once. What it has done with smaller ones
 # changes what calls take: in a process that had made four pairs of 1,000,000 numbers, NumPy took 383 to 420 µs to
@@ -61,7 +61,7 @@ def clear(folder: Path | None, of: str = "*", but: str = "") -> None:
 
 def kept(folder: str, workload: ModuleType, size: Size, seed: int) -> "Expected | None":
     """What was kept for this size and seed; None if nothing was."""
-    from gpu_cookbook.run.check import Expected
+    from gpu_cookbook.run.expected import Expected
 
     path = _path(folder, size, seed)
     try:

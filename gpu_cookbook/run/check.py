@@ -1,226 +1,30 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
-import contextlib
 import importlib
-import inspect
-import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
-from functools import cached_property, partial
-from types import FrameType, ModuleType
-from typing import Any, NamedTuple, Self
+from functools import partial
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpu_cookbook.results import Size
 from gpu_cookbook.run import memory
-from gpu_cookbook.run.device import HELD, Device, Host, has_processes, processes_held_up
+from gpu_cookbook.run.contract import by_steps, flushes, for_out, repeats, round_trip, steps, takes_axes, takes_out
+from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.scaling import SAME
+from gpu_cookbook.words import reason
 
 SENTINEL = -7  # what no recipe should compute or touch; NaN would hide an addition or a multiplication
 CALLS = 1_024  # of check_often()
-CALLS_BETWEEN = 4  # of another thread, while one is stopped
-STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
-PLACES, FEWEST_PLACES = 256, 24  # of those: so many are tried, or so few if that takes longer than
-AT_PLACES = 0.5  # seconds
-AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
-TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 IN_A_ROW = 16  # calls that follow one another before the first is waited for
 OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not before the FEWEST calls
 FEWEST = 32
 MOST = 400_000  # elements: larger arrays are tried in one layout only, and not in check_often()
 ARRIVAL = 0.3  # seconds for which an upload may still be under way
-LARGE = 2**20  # elements: arrays of fewer are compared on one core
-PART = 2**16  # elements of a large array whose difference is looked at together: it stays in a core's cache
-OVERFLOWING = 2.0**-20  # relative: where a tolerance is infinite, the answer is as near as this, or infinity
-
-
-def steps(module: ModuleType, workload: ModuleType) -> tuple[Callable, Callable, Callable, Callable]:
-    """(upload, function, wait, download) of a recipe. random_subset_mean has no arrays to upload."""
-    return (
-        getattr(module, "upload", lambda *arguments: arguments),
-        getattr(module, workload.__name__.rpartition(".")[2]),
-        module.wait,
-        module.download,
-    )
-
-
-def by_steps(module: ModuleType, workload: ModuleType) -> Callable:
-    """Host arrays in, host result out, step by step."""
-    upload, function, _, download = steps(module, workload)
-    return lambda *inputs, **out: download(function(*upload(*inputs)), **out)
-
-
-def round_trip(module: ModuleType, workload: ModuleType) -> Callable:
-    """The same by the recipe's own round_trip, if it has one."""
-    return getattr(module, "round_trip", None) or by_steps(module, workload)
-
-
-def for_out(upload: Callable, values: np.ndarray) -> Any:
-    """These values on the device, in float32, for out=: upload() may round them to bfloat16."""
-    (array,) = upload(values)
-    if memory.is_bfloat16(array):
-        array = array.float() if hasattr(array, "float") else array.astype(np.float32)
-    return array
-
-
-def takes_out(function: Callable) -> bool:
-    return "out" in inspect.signature(function).parameters
-
-
-def repeats(workload: ModuleType) -> bool:
-    """Whether the work changes its input, so that the answer depends on how often it was done."""
-    return "calls" in inspect.signature(workload.reference).parameters
-
-
-def flushes(module: ModuleType) -> bool:
-    """Whether the recipe's Math line says that denormals are zero."""
-    return bool(re.search("^Math:.*denormals are zero", module.__doc__ or "", re.MULTILINE))
-
-
-def takes_axes(module: ModuleType, inputs: Sequence[Any]) -> bool:
-    """Whether the recipe takes arrays of so many dimensions: if it does not take all, its Shapes line says which."""
-    limits = re.search(r"^Shapes: (\d+) to (\d+) dimensions", module.__doc__ or "", re.MULTILINE)
-    if not limits:
-        return True
-    least, most = map(int, limits.groups())
-    return all(least <= x.ndim <= most for x in inputs if isinstance(x, np.ndarray))
-
-
-def flushed(values: Any) -> Any:
-    """Denormals as zeros of the same sign."""
-    small = np.abs(values) < np.finfo(np.asarray(values).dtype).tiny
-    return np.where(small, np.copysign(np.zeros_like(values), values), values)
-
-
-class Expected:
-    """The reference answer, with which results are compared. ``calls``: how often work in place was repeated."""
-
-    def __init__(self, workload: ModuleType, inputs: Sequence[Any], calls: int = 1, flush: bool = False) -> None:
-        """``flush``: denormals may be taken for zero, in the inputs and in the answer."""
-        self.workload, self.inputs = workload, inputs
-        options = {"calls": calls} if repeats(workload) else {}
-        self.answer = np.asarray(workload.reference(*inputs, **options))
-        self.flushed = flushed(workload.reference(*map(flushed, inputs), **options)) if flush else self.answer
-
-    @classmethod
-    def known(cls, workload: ModuleType, inputs: Sequence[Any], answer: np.ndarray, tolerance: Any) -> Self:
-        """The same of inputs whose answer and tolerance are known already."""
-        expected = cls.__new__(cls)
-        expected.workload, expected.inputs = workload, inputs
-        expected.answer = expected.flushed = answer
-        expected.tolerance = tolerance
-        return expected
-
-    @cached_property
-    def tolerance(self) -> Any:
-        return self.workload.tolerance(self.answer, *self.inputs)
-
-    @cached_property
-    def exact(self) -> bool:
-        """Whether there is only one right answer, down to the sign of a zero."""
-        return isinstance(self.tolerance, int) and self.tolerance == 0
-
-    @cached_property
-    def has_zero(self) -> bool:
-        return bool((self.answer == 0).any())
-
-    def held(self, result: Any) -> np.ndarray | None:
-        """What the memory of a result holds, in the shape of the answer; None if that cannot be seen. Deferred if there
-        is no result yet."""
-        held = memory.read(result, len(self.answer) if self.answer.ndim == 2 else 1)
-        if held is not None and held.dtype.kind in "iu" and not self.answer.ndim and np.isfinite(self.answer):
-            raise memory.Deferred("the result holds whole numbers, and no sum or mean: work is left to download()")
-        given = sum(x.size for x in self.inputs if isinstance(x, np.ndarray))
-        if held is None or (held.ndim and not self.answer.ndim and (held.size < 64 or held.size < given / 1_000)):
-            return None  # a number in a few parts, one for each worker, is assembled by download()
-        if held.size != self.answer.size:
-            raise memory.Deferred(f"the result holds {held.size:,} numbers instead of {self.answer.size:,}")
-        return held.reshape(self.answer.shape)
-
-    def fault_of(self, result: Any, download: Callable[[Any], Any]) -> str | None:
-        """What is wrong, in one line, with a result that was waited for, or None: with what its memory holds, and with
-        what download() makes of it."""
-        try:
-            held = self.held(result)
-        except memory.Deferred as fault:
-            return str(fault)
-        fault_of_memory = None if held is None else self.disagreement(held)
-        return fault_of_memory or self.disagreement(download(result))
-
-    def holds(self, result: Any) -> bool:
-        """Whether the memory of a result holds the answer at this moment; True if it cannot be seen."""
-        try:
-            held = self.held(result)
-        except memory.Deferred:
-            return False
-        return held is None or self.disagreement(held) is None
-
-    def disagreement(self, result: Any) -> str | None:
-        """What is wrong with a result on the host, in one line, or None."""
-        if not memory.is_on_host(result):
-            return f"{memory.kind_of(result)} is not a NumPy array or a number: its values may not be computed yet"
-        result, expected = np.asarray(result), self.answer
-        if result.shape != expected.shape:
-            return f"the result's shape is {result.shape} instead of {expected.shape}"
-        dtype = next((x.dtype for x in reversed(self.inputs) if isinstance(x, np.ndarray)), np.float64)
-        if result.dtype != dtype:
-            return f"the result's dtype is {result.dtype} instead of {dtype}"
-        if equal(result, expected) and not (self.exact and self.has_zero):
-            return None
-        wrong = self._wrong(result)
-        if not wrong.any():
-            return None
-        if result.ndim == 0:
-            return f"{result} instead of {expected}"
-        at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
-        return (
-            f"{np.count_nonzero(wrong):,} of {wrong.size:,} elements are wrong, the first at {list(at)}:"
-            f" {result[at]} instead of {expected[at]}"
-        )
-
-    def _wrong(self, result: np.ndarray) -> np.ndarray:
-        """Which elements of a result differ from the answer by more than they may."""
-        tolerance = np.broadcast_to(self.tolerance, result.shape)
-
-        def of(part: Any) -> np.ndarray:
-            given, expected = result[part], self.answer[part]
-            with np.errstate(invalid="ignore"):
-                error, allowed = np.abs(given - expected), tolerance[part]
-                near = (error <= allowed) & np.isfinite(expected)
-                near &= np.isfinite(allowed) | np.isinf(given) | (error <= OVERFLOWING * np.abs(expected))
-                wrong = (given != expected) & ~near
-                wrong &= given != expected.astype(result.dtype)  # beyond the largest number there is only infinity
-            wrong &= ~(np.isnan(given) & np.isnan(expected))
-            if self.exact:
-                wrong |= (given == 0) & (np.signbit(given) != np.signbit(expected)) & ~np.isnan(expected)
-            if self.flushed is not self.answer:
-                flushed = self.flushed[part]
-                same = (given == flushed) & (np.signbit(given) == np.signbit(flushed))
-                wrong &= ~(same | (np.isnan(given) & np.isnan(flushed)))
-            return wrong
-
-        if result.size < LARGE:
-            return of(...)
-        step = max(1, PART * len(result) // result.size)
-        parts = [slice(start, start + step) for start in range(0, len(result), step)]
-        with ThreadPoolExecutor() as pool:
-            return np.concatenate(list(pool.map(of, parts)))
-
-
-def equal(a: np.ndarray, b: np.ndarray) -> bool:
-    """np.array_equal on all cores: for 2**28 elements a single core takes half a second, and compare calls it four
-    times."""
-    if a.size < LARGE or not (a.flags.c_contiguous and b.flags.c_contiguous):
-        return np.array_equal(a, b)
-    a, b = a.reshape(-1), b.reshape(-1)
-    parts = [slice(start, start + LARGE) for start in range(0, a.size, LARGE)]
-    with ThreadPoolExecutor() as pool:
-        return all(pool.map(lambda part: np.array_equal(a[part], b[part]), parts))
 
 
 def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -612,97 +416,6 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     return None
 
 
-def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> str | None:
-    """What is wrong, in one line, with calls from two threads at once, or None. Only on the CPU: in PyCUDA, the steps
-    need the context, which a thread has only if its code makes it current."""
-    if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
-        return None
-    return fault_of_threads(module, workload, by_steps(module, workload), *workload.EDGE_SIZES[:-3:-1])
-
-
-def fault_of_threads(
-    module: ModuleType, workload: ModuleType, way: Callable, size: Size, other: Size | None = None
-) -> str | None:
-    """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
-    inputs of its own, or None. First both run freely. Then one is stopped before an instruction of the recipe's own
-    code, while the other makes whole calls, the last of them of the ``other`` size: so what they share is found on any
-    machine, however busy."""
-    mine = Expected(workload, workload.inputs(size, 63))
-    others = [Expected(workload, workload.inputs(size, seed)) for seed in range(64, 64 + CALLS_BETWEEN)]
-    others += [Expected(workload, workload.inputs(other, 63))] if other is not None else []
-
-    def fault_of_calls(those: Sequence[Expected]) -> str | None:
-        return next(filter(None, (each.disagreement(way(*each.inputs)) for each in those)), None)
-
-    def fault_at(place: int) -> str | None:
-        """With one thread stopped before the instruction of this number."""
-        passed = 0
-        between: list[Future[str | None]] = []
-
-        def at_each() -> None:
-            nonlocal passed
-            if passed == place:
-                between.append(pool.submit(fault_of_calls, others))
-                wait_for(between, AT_A_LOCK)  # which this thread may hold
-            passed += 1
-
-        with stops(module, at_each):
-            fault = fault_of_calls([mine])
-        return next(filter(None, [fault, *(call.result() for call in between)]), None)
-
-    def faults() -> Iterator[str | None]:
-        yield from [call.result() for call in [pool.submit(fault_of_calls, [each] * 3) for each in (mine, others[0])]]
-        steps: list[None] = []
-        with stops(module, lambda: steps.append(None)):
-            yield fault_of_calls([mine])
-        end = time.monotonic() + AT_PLACES
-        for number, place in enumerate(spread(len(steps))):
-            if number >= FEWEST_PLACES and time.monotonic() > end:
-                break
-            yield fault_at(place)
-
-    with ThreadPoolExecutor(2) as pool:
-        try:
-            fault = next(filter(None, faults()), None)
-        except Exception as error:  # a recipe may raise anything
-            fault = reason(error)
-    return fault and f"from two threads at once: {fault}"
-
-
-@contextlib.contextmanager
-def stops(module: ModuleType, then: Callable[[], None]) -> Iterator[None]:
-    """Calls ``then`` before each of the first STEPS bytecode instructions that this thread runs of the recipe's own
-    code."""
-    left = STEPS
-
-    def trace(frame: FrameType, event: str, _: object) -> Callable | None:
-        nonlocal left
-        if frame.f_code.co_filename != module.__file__ or not left:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            left -= 1
-            then()
-        return trace
-
-    before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
-def spread(count: int) -> list[int]:
-    """Up to PLACES of the numbers below ``count``, those that are far from each other first: the first and the last of
-    them, and some in between."""
-    part = PLACES // 3
-    between = (count * i // part for i in range(part))
-    chosen = {*range(part), *range(count - part, count), *between} if count > PLACES else set(range(count))
-    return [number for start in range(16) for number in sorted(chosen)[start::16]]
-
-
 def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
     """What is wrong with what prepared() returns, in one line, or None. That is called three times, so what it
     does in place must have been done three times, and never by prepared() itself."""
@@ -846,12 +559,6 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
             if fault:
                 return f"{view.what} of a device array{' as out=' if names == ('out',) else ''}: {fault}"
     return None
-
-
-def reason(error: BaseException) -> str:
-    """An exception as one line of a table."""
-    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300].strip()}" if lines else type(error).__name__
 
 
 def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:

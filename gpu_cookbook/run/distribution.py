@@ -35,7 +35,7 @@ from types import ModuleType
 import numpy as np
 
 from gpu_cookbook.catalogue import Recipe
-from gpu_cookbook.run.check import steps
+from gpu_cookbook.run.contract import steps
 
 GATE = 2e-3
 LEVEL = 1.5e-13

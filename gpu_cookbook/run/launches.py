@@ -8,7 +8,7 @@ from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import Timing
 from gpu_cookbook.run import measure, memory
-from gpu_cookbook.run.check import reason
+from gpu_cookbook.words import reason
 
 RESIDENT, ISSUED, PREPARED = "resident", "issued", "prepared"  # what is timed
 COUNTS = (1, 4, 16)  # arguments

@@ -28,10 +28,10 @@ import psutil
 from gpu_cookbook import machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.run import family
-from gpu_cookbook.run.check import for_out, round_trip, steps, takes_out
+from gpu_cookbook.run.contract import for_out, round_trip, steps, takes_out, writes_into
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.runner import MARKER
-from gpu_cookbook.run.transfers import placed, writes_into
+from gpu_cookbook.run.transfers import placed
 
 WARM_UP = 0.3  # seconds of calls, and three at least, after which pools and caches have what they keep
 ROUNDS = 6  # what grows in each of them, leaks

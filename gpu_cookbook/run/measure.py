@@ -15,11 +15,11 @@ import numpy as np
 from gpu_cookbook import machine, units
 from gpu_cookbook.results import FirstResult, Metric, Result, Size, Status, Timing
 from gpu_cookbook.run import answers, load, memory, ways
-from gpu_cookbook.run.check import Expected, for_out, repeats, round_trip, steps, takes_out
+from gpu_cookbook.run.contract import for_out, repeats, round_trip, steps, takes_out, writes_into
 from gpu_cookbook.run.device import Cuda, Device, Host, Unmeasurable
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import error
-from gpu_cookbook.run.transfers import writes_into
 
 # Of the definition of the metrics. Stored results of an older version are shown as stale.
 VERSION = "2"

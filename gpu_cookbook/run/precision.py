@@ -10,7 +10,8 @@ import numpy as np
 from gpu_cookbook import catalogue
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import FACTOR_BITS, Size, mode_of
-from gpu_cookbook.run.check import Expected, steps
+from gpu_cookbook.run.contract import steps
+from gpu_cookbook.run.expected import Expected
 
 SHARED = "shared_"  # functions of a workload for the recipes that average the samples that the tuned lane shares
 

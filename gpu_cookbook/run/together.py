@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from gpu_cookbook import catalogue, machine
-from gpu_cookbook.run.check import reason
 from gpu_cookbook.run.device import Cuda
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.together import DLPACK, GPU, HOST, INTERFACE, NOBODY, WAYS, Handover
+from gpu_cookbook.words import reason
 
 SIZE = 4096  # elements of float32
 LEGACY = 1  # the handle of the default stream

@@ -10,18 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.check import (
-    SENTINEL,
-    Expected,
-    equal,
-    fault_of_layouts,
-    fault_of_threads,
-    reason,
-    round_trip,
-    takes_out,
-    unaligned,
-)
+from gpu_cookbook.run.check import SENTINEL, fault_of_layouts, unaligned
+from gpu_cookbook.run.contract import round_trip, writes_into
 from gpu_cookbook.run.device import Cuda, Device
+from gpu_cookbook.run.expected import Expected, equal
+from gpu_cookbook.run.threads import fault_of_threads
+from gpu_cookbook.words import reason
 
 PAGE_LOCKED = 1  # CU_MEMORYTYPE_HOST
 PAGE = 4_096  # bytes
@@ -30,11 +24,6 @@ ASKED = 1_000  # places of an array, about, at which CUDA is asked whether its m
 # multiple of 4 or 8 bytes, but not of 16, which vector loads need.
 AROUND = 1_003
 READ_ONLY = ("read-only", "writeable", "writable")  # one of these words tells what is wrong with such an out
-
-
-def writes_into(module: ModuleType) -> bool:
-    """Whether the way from host to host takes out=."""
-    return takes_out(getattr(module, "round_trip", module.download))
 
 
 def check_transfers(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:

@@ -43,20 +43,15 @@ from typing import Any, TypeVar
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import all_reduce, distribution, engines, launches, load, manners, measure, memory, together
-from gpu_cookbook.run.check import (
-    Expected,
-    check_call,
-    check_often,
-    check_refusals,
-    check_size,
-    check_threads,
-    reason,
-    steps,
-)
+from gpu_cookbook.run.check import check_call, check_often, check_refusals, check_size
+from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
+from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
+from gpu_cookbook.run.threads import check_threads
 from gpu_cookbook.run.transfers import check_transfers
+from gpu_cookbook.words import reason
 
 PR_SET_PDEATHSIG = 1
 Say = Callable[..., None]  # sends a message with these keys

@@ -1,0 +1,114 @@
+"""Checks a recipe that two threads call at once: what their calls share by mistake."""
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from types import FrameType, ModuleType
+
+from gpu_cookbook.results import Size
+from gpu_cookbook.run.contract import by_steps
+from gpu_cookbook.run.device import Device, Host
+from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.words import reason
+
+CALLS_BETWEEN = 4  # of another thread, while one is stopped
+STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
+PLACES, FEWEST_PLACES = 256, 24  # of those: so many are tried, or so few if that takes longer than
+AT_PLACES = 0.5  # seconds
+AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
+TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
+
+
+def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> str | None:
+    """What is wrong, in one line, with calls from two threads at once, or None. Only on the CPU: in PyCUDA, the steps
+    need the context, which a thread has only if its code makes it current."""
+    if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
+        return None
+    return fault_of_threads(module, workload, by_steps(module, workload), *workload.EDGE_SIZES[:-3:-1])
+
+
+def fault_of_threads(
+    module: ModuleType, workload: ModuleType, way: Callable, size: Size, other: Size | None = None
+) -> str | None:
+    """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
+    inputs of its own, or None. First both run freely. Then one is stopped before an instruction of the recipe's own
+    code, while the other makes whole calls, the last of them of the ``other`` size: so what they share is found on any
+    machine, however busy."""
+    mine = Expected(workload, workload.inputs(size, 63))
+    others = [Expected(workload, workload.inputs(size, seed)) for seed in range(64, 64 + CALLS_BETWEEN)]
+    others += [Expected(workload, workload.inputs(other, 63))] if other is not None else []
+
+    def fault_of_calls(those: Sequence[Expected]) -> str | None:
+        return next(filter(None, (each.disagreement(way(*each.inputs)) for each in those)), None)
+
+    def fault_at(place: int) -> str | None:
+        """With one thread stopped before the instruction of this number."""
+        passed = 0
+        between: list[Future[str | None]] = []
+
+        def at_each() -> None:
+            nonlocal passed
+            if passed == place:
+                between.append(pool.submit(fault_of_calls, others))
+                wait_for(between, AT_A_LOCK)  # which this thread may hold
+            passed += 1
+
+        with stops(module, at_each):
+            fault = fault_of_calls([mine])
+        return next(filter(None, [fault, *(call.result() for call in between)]), None)
+
+    def faults() -> Iterator[str | None]:
+        yield from [call.result() for call in [pool.submit(fault_of_calls, [each] * 3) for each in (mine, others[0])]]
+        steps: list[None] = []
+        with stops(module, lambda: steps.append(None)):
+            yield fault_of_calls([mine])
+        end = time.monotonic() + AT_PLACES
+        for number, place in enumerate(spread(len(steps))):
+            if number >= FEWEST_PLACES and time.monotonic() > end:
+                break
+            yield fault_at(place)
+
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            fault = next(filter(None, faults()), None)
+        except Exception as error:  # a recipe may raise anything
+            fault = reason(error)
+    return fault and f"from two threads at once: {fault}"
+
+
+@contextlib.contextmanager
+def stops(module: ModuleType, then: Callable[[], None]) -> Iterator[None]:
+    """Calls ``then`` before each of the first STEPS bytecode instructions that this thread runs of the recipe's own
+    code."""
+    left = STEPS
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable | None:
+        nonlocal left
+        if frame.f_code.co_filename != module.__file__ or not left:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            then()
+        return trace
+
+    before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def spread(count: int) -> list[int]:
+    """Up to PLACES of the numbers below ``count``, those that are far from each other first: the first and the last of
+    them, and some in between."""
+    part = PLACES // 3
+    between = (count * i // part for i in range(part))
+    chosen = {*range(part), *range(count - part, count), *between} if count > PLACES else set(range(count))
+    return [number for start in range(16) for number in sorted(chosen)[start::16]]
