@@ -10,7 +10,6 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from gpu_cookbook import catalogue, choosing, script
@@ -19,9 +18,9 @@ from gpu_cookbook.render import text
 from gpu_cookbook.render.tables import Entry, Table
 from gpu_cookbook.results import Metric, Result, Run, grouped
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.terminal import complain, console
 
-CLONE = Path(__file__).parents[1]
 BETWEEN, BELOW, BEYOND, RUN = "a size in between", "the smallest size", "the largest size", "a run"
 ALL = "the largest size, and all as large"
 HIDDEN = {
@@ -68,7 +67,7 @@ class Case:
 
 def cases(results: Sequence[Result]) -> Iterator[Case]:
     for mine in grouped(results, lambda each: each.stored.machine):
-        newest, _ = store.select(mine)
+        newest, _ = select(mine)
         whole = Knowledge(newest)
         for workload in catalogue.workloads():
             there = [each for each in whole.results if each.workload == workload]
@@ -96,7 +95,7 @@ def _of_run(results: Sequence[Result], run: Run, whole: Knowledge) -> Iterator[C
     """What one run measured, against what was known without it."""
     measured = [only for each in results if (only := _within(each, run))]
     touched = {each.key for each in measured}
-    others, _ = store.select([left for each in results if each.key in touched and (left := _without(each, run))])
+    others, _ = select([left for each in results if each.key in touched and (left := _without(each, run))])
     for workload, size in sorted({(each.workload, each.size) for each in measured}):
         yield from _of_size(Knowledge(measured), Knowledge(others), whole, workload, size, RUN)
 

@@ -11,6 +11,7 @@ from gpu_cookbook import results as typed
 from gpu_cookbook.render import speedups
 from gpu_cookbook.script import run
 from gpu_cookbook.store import asv_files
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.terminal import complain
 
 PICTURE = Path(__file__).with_name("speedups.png")
@@ -21,7 +22,7 @@ TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with both
 def results() -> list[typed.Result]:
     every, complaints = asv_files.Store().load()
     complain(complaints)  # and draw nothing: results would be missing
-    found, _ = asv_files.select(every)
+    found, _ = select(every)
     return typed.completed(each for each in found if each.stored.machine == GPU_MACHINE)
 
 

@@ -20,6 +20,7 @@ from gpu_cookbook.run.launches import COUNTS
 from gpu_cookbook.scaling import Row
 from gpu_cookbook.store import asv_files, commits, limits, together, transfers
 from gpu_cookbook.store import scaling as kept
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.units import seconds
 
 Run = TypeVar("Run", transfers.Kept, together.Kept)
@@ -67,7 +68,7 @@ def compared() -> dict[str, list[Result]]:
 @cache
 def results() -> dict[str, list[Result]]:
     """{machine: the newest results of each recipe}, machines with a GPU first."""
-    found, _ = asv_files.select(every_result())
+    found, _ = select(every_result())
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))
     # Speedups are against NumPy on the same machine.

@@ -28,6 +28,7 @@ from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_la
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import family
 from gpu_cookbook.sizes import sizes_of
+from gpu_cookbook.store.selecting import require_some, select
 from gpu_cookbook.terminal import (
     PIPE_WIDTH,
     TableFormat,
@@ -528,7 +529,7 @@ def stored_for(workload: str, machine_name: str | None, complaints: list[str]) -
         if machine_name is not None and machine_name not in names:
             refuse_other_files(stored, "choose", machine_name, workload, names, complaints)
         name = choosing.alike(results, workload) if machine_name is None else machine_name
-        newest, _ = store.select(results, [name])
+        newest, _ = select(results, [name])
     except store.StoreError as error:
         told = f"{error} To do without stored results: --measure" if machine_name is None else str(error)
         fail("\n".join([*complaints, told]))
@@ -566,7 +567,7 @@ def measured_for(question: choosing.Question, useless: Container[str], complaint
     with contextlib.suppress(store.StoreError):  # without a clone, nothing says which recipes are promising
         results, unusable = store.Store().load()
         complaints += unusable
-        stored, _ = store.select(results)
+        stored, _ = select(results)
     others = [choosing.Knowledge(mine) for mine in choosing.by_likeness(stored, question.workload)]
     candidates = choosing.candidates(question, others, useless)
     few = comparing.within_a_minute(candidates, question.size)
@@ -662,14 +663,14 @@ def tables(
         wanted = [each for each in wanted if lane in (None, each.lane)]
         if every and not wanted:
             raise store.StoreError(f"No results of these are stored yet. {to_store(asked, options)}")
-        store.require_some(every, wanted, options, machines, commits, environments)
-        shown, pairs = store.select(results, machines, commits, environments)
+        require_some(every, wanted, options, machines, commits, environments)
+        shown, pairs = select(results, machines, commits, environments)
     except store.StoreError as error:
         elsewhere = [line for name in machines or () for line in of_scale(name, workloads or ())]
         fail("\n".join([*complaints, str(error), *elsewhere]))
     found = [table for pair in pairs for table in change(*(of_lane(side, lane) for side in pair))]
     if not pairs and (workloads or techniques):
-        known, _ = store.select(every, machines, commits, environments)
+        known, _ = select(every, machines, commits, environments)
         found = measured(shown, lane, known)
     elif not pairs:
         short = form is TableFormat.table

@@ -29,8 +29,9 @@ from gpu_cookbook.run import measure, ways
 from gpu_cookbook.run.device import Cuda
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import workload_for
-from gpu_cookbook.store.asv_files import Store, select
+from gpu_cookbook.store.asv_files import Store
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.selecting import select
 
 Case = tuple[str, str, int | tuple[int, ...]]  # workload, technique, size
 CASES: tuple[Case, ...] = (

@@ -23,6 +23,7 @@ from gpu_cookbook.render.tables import measured
 from gpu_cookbook.results import FirstResult, Metric, Timing
 from gpu_cookbook.scaling import Cost
 from gpu_cookbook.store import asv_files, door, runs, scaling, sending
+from gpu_cookbook.store.machines import MACHINE
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -248,7 +249,7 @@ def test_the_schemas_are_schemas_and_allow_what_is_made_plain():
         meta.validate(json.loads(path.read_text()))
     common = json.loads((door.SCHEMAS / "common.json").read_text())["$defs"]
     assert common["text"]["maxLength"] == common["textOrNull"]["maxLength"] == words.MOST
-    assert common["machine"]["pattern"] == f"^{asv_files.MACHINE.pattern}$"
+    assert common["machine"]["pattern"] == f"^{MACHINE.pattern}$"
 
 
 def test_a_tables_command_shows_the_rest_names_the_fault_and_fails(two):

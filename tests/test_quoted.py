@@ -7,7 +7,8 @@ from cloning import require_clone
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.results import Metric
-from gpu_cookbook.store.asv_files import Store, select
+from gpu_cookbook.store.asv_files import Store
+from gpu_cookbook.store.selecting import select
 
 MACHINES = {"H100": "nvidia-h100", "H200": "nvidia-h200"}
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}

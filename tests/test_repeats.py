@@ -15,6 +15,7 @@ from gpu_cookbook.catalogue import find
 from gpu_cookbook.render import beside, tables
 from gpu_cookbook.results import Metric, Origin, Rank, Result, Run, Status, Timing, grouped, ranks, tied
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.store.verifying import FAR, FAR_ON_HOST, MANY
 
 RESIDENT = Metric.RESIDENT
@@ -120,7 +121,7 @@ def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     found, _ = store.Store().load()
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
-        newest, _ = store.select(results)
+        newest, _ = select(results)
         for (metric, gpu), apart in repeats.newcomers(newest).items():
             several += 1
             far = [factor for factor in apart.factors if factor >= (FAR[metric] if gpu else FAR_ON_HOST)]

@@ -26,6 +26,7 @@ from conftest import HANG, MADE_UP, git, in_browser, invoked
 from gpu_cookbook import catalogue, short, show
 from gpu_cookbook.results import Metric
 from gpu_cookbook.store import asv_files as store
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.units import digits
 
 pytestmark = pytest.mark.slow  # all of it needs the site, which takes most of a minute to build
@@ -231,7 +232,7 @@ def test_speedups_are_against_numpy_on_the_same_machine(site):
     page = (site / "recipes" / "matmul.html").read_text(encoding="utf-8")
     rows = {tuple(re.findall(r"<p>(.*?)</p>", re.sub(r"</?a.*?>|</?span.*?>", "", row))) for row in page.split("<tr")}
     every = store.Store().load()[0]
-    results, _ = store.select(every)
+    results, _ = select(every)
 
     def of(machine_name, technique, among):
         key = machine_name, "matmul", technique, 200, "main"

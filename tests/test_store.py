@@ -26,6 +26,7 @@ from gpu_cookbook.results import FirstResult, Metric, Result, Run, Status, Timin
 from gpu_cookbook.run import compare, measure
 from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits
+from gpu_cookbook.store.selecting import select
 
 ROOT = Path(__file__).parents[1]
 ASV = Path(sys.executable).with_name("asv")
@@ -208,9 +209,9 @@ def test_another_environment_has_files_of_its_own(clone, monkeypatch):
     results, _ = store.Store().load()
     medians = {each.environment: each.value(Metric.RESIDENT) for each in results}
     assert medians == {"main": pytest.approx(1e-5), "other": pytest.approx(3e-5)}
-    shown, _ = store.select(results)
+    shown, _ = select(results)
     assert len(shown) == 2, "one stands for the other"
-    shown, _ = store.select(results, environments=["other"])
+    shown, _ = select(results, environments=["other"])
     assert [each.environment for each in shown] == ["other"]
 
 
@@ -631,9 +632,9 @@ def test_unknown_names_list_the_known_ones(clone):
 def test_the_first_digits_of_two_commits_name_neither():
     each = drawing.result("numpy")
     results = [replace(each, origin=replace(drawing.ORIGIN, commit=commit)) for commit in ("12ab" * 10, "12cd" * 10)]
-    assert len(store.select(results, commits=["12ab"])[0]) == 1
+    assert len(select(results, commits=["12ab"])[0]) == 1
     with pytest.raises(store.StoreError, match=r"^'12' may be any of these commits: 12ab12ab12ab, 12cd12cd12cd\.$"):
-        store.select(results, commits=["12"])
+        select(results, commits=["12"])
 
 
 def test_the_newest_commit_is_shown_or_two_side_by_side(clone):
@@ -705,7 +706,7 @@ def test_a_removed_recipe_is_shown_only_until_its_workload_is_measured_without_i
 
 
 def stored_newest():
-    shown, _ = store.select(store.Store().load()[0])
+    shown, _ = select(store.Store().load()[0])
     return {each.work: each for each in shown}
 
 

@@ -8,9 +8,9 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.format import STALE, UNKNOWN
 from gpu_cookbook.results import Metric, Result, of_one_environment, of_one_state
-from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import commits
 from gpu_cookbook.store.limits import Kept
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.units import digits
 
 LADDERS = (  # (workload, size, metric, techniques)
@@ -123,7 +123,7 @@ class Step:
 
 def ladders(results: Sequence[Result], name: str) -> Iterator[Step]:
     """Every step of LADDERS that is stored for this machine. ``results``: all that are stored."""
-    newest, _ = store.select(results, [name])
+    newest, _ = select(results, [name])
     known = {each.work: each for each in of_one_environment(newest)}
     for workload, size, metric, techniques in LADDERS:
         before: Result | None = None

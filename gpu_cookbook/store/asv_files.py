@@ -11,13 +11,11 @@ import io
 import itertools
 import json
 import math
-import os
 import re
 import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -25,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_cookbook.kernels
-from gpu_cookbook import catalogue, machine, repeats
+from gpu_cookbook import catalogue, machine
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import (
     FirstResult,
@@ -37,8 +35,6 @@ from gpu_cookbook.results import (
     Size,
     Status,
     Timing,
-    completed,
-    grouped,
     judged,
 )
 from gpu_cookbook.run import measure
@@ -53,8 +49,17 @@ from gpu_cookbook.store.commits import (
     sources,
     without_commits,
 )
+from gpu_cookbook.store.machines import (
+    GPU_RAM,
+    _bytes,
+    facts_for,
+    gpus_in,
+    parameters,
+    refuse_another_machine,
+    require_name,
+)
 from gpu_cookbook.store.runs import Line, Lines
-from gpu_cookbook.units import memory
+from gpu_cookbook.store.selecting import fits
 from gpu_cookbook.words import plain
 
 BENCHMARKS = {  # the benchmarks of a workload's class, and the metric of each
@@ -70,11 +75,6 @@ SCALARS = {
     "track_error": Metric.ERROR,
 }
 METRICS = BENCHMARKS | SCALARS
-MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/common.json
-# In machine.json, beside asv's "ram" and "cpu": the bytes of the smallest GPU's memory, and what tells processors of
-# one name apart.
-GPU_RAM, CPU_MODEL = "gpu_ram", "cpu_model"
-PARAMETERS = ("machine", "os", "num_cpu", "arch", "cpu", "ram", "gpu")
 ROUNDED = 1e-4  # relative: asv keeps five digits of a quartile and of an interval, and every digit of the median
 
 
@@ -116,7 +116,7 @@ class Store:
     def commit_of(self, word: str, results: Iterable[Result]) -> str:
         """The commit that is meant: what git knows by this word; the word itself if it begins a commit of these
         results, or if git knows none."""
-        if any(_fits(each, "commit", word) for each in results):
+        if any(fits(each, "commit", word) for each in results):
             return word
         return commit_named(self.root, word) or word
 
@@ -305,158 +305,6 @@ def _stored(path: Path) -> Any:
     return results.Results.load(str(path), machine_name=path.parent.name)
 
 
-def select(
-    results: Sequence[Result],
-    machines: Sequence[str] | None = None,
-    commits: Sequence[str] | None = None,
-    environments: Sequence[str] | None = None,
-) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(the newest results of each machine, environment and recipe, []); or ([], [(before, after), …]) if two
-    machines, commits or environments are named: one pair per machine, because two machines are only compared if both
-    are named. Each has the runs of those that it repeats, see repeats.together().
-
-    A StoreError names the known ones if nothing matches.
-    """
-    named = _named(machines, commits, environments)
-    _require_known(named, results, results)
-    # Of each commit, before some of its results give way to newer ones: NumPy's may.
-    measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
-    results = [each for mine in measured for each in completed(mine)]
-    fitting = [_fitting(results, wanted) for wanted in _sides(named)]
-    sides = [repeats.together(_newest(those), those) for those in fitting]
-    double = [key for key, wanted in named.items() if len(wanted) == 2]
-    if not double:
-        return sides[0], []
-    (option,) = double
-    pairs = [(sides[0], sides[1])]
-    if option != "machine":
-        both = sorted({each.stored.machine for each in sides[0]} & {each.stored.machine for each in sides[1]})
-        if not both:
-            raise StoreError(f"No machine has results for both {option}s.")
-        before, after = ([[each for each in side if each.stored.machine == name] for name in both] for side in sides)
-        pairs = list(zip(before, after, strict=True))
-    pairs = [(before, after) for before, after in pairs if before != after]  # two names may be of the same results
-    if not pairs:
-        names = " and ".join(f"--{option} {word}" for word in named[option])
-        raise StoreError(f"{names} select the same results: name two that differ, or one to see its results.")
-    return [], pairs
-
-
-def require_some(
-    every: Sequence[Result],
-    asked: Sequence[Result],
-    what: str,
-    machines: Sequence[str] | None = None,
-    commits: Sequence[str] | None = None,
-    environments: Sequence[str] | None = None,
-) -> None:
-    """StoreError if one of these machines, commits and environments is unknown, or if all of them together leave
-    nothing of what is asked for. ``what``: that, as words of the command."""
-    named = _named(machines, commits, environments)
-    _require_known(named, every, asked)
-    workloads = {each.workload for each in asked}
-    for key, wanted in named.items():
-        for word in wanted:
-            if not _fitting(asked, {key: word}):
-                others = sorted({each.workload for each in _fitting(every, {key: word})})
-                there = "" if workloads & {*others} else f"; it has {', '.join(others)}"
-                raise StoreError(f"{word} has no results of {what}{there}.")
-    for side in filter(None, _sides(named)):
-        if not _fitting(asked, side):
-            options = " ".join([what, *(f"--{key} {word}" for key, word in side.items())]).strip()
-            raise StoreError(f"No result fits all of these: {options}. Omit one of them.")
-
-
-def _named(
-    machines: Sequence[str] | None, commits: Sequence[str] | None, environments: Sequence[str] | None
-) -> dict[str, Sequence[str]]:
-    """What is named, by the option that names it."""
-    named = {"machine": machines, "environment": environments, "commit": commits}
-    return {key: wanted for key, wanted in named.items() if wanted}
-
-
-def _sides(named: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    """The names of the one side of a comparison, and of the other: the same unless an option is given twice."""
-    return [{key: wanted[side * (len(wanted) - 1)] for key, wanted in named.items()} for side in range(2)]
-
-
-def _require_known(named: Mapping[str, Sequence[str]], every: Sequence[Result], asked: Sequence[Result]) -> None:
-    """StoreError if there is nothing for a name in ``every``, or if the names make no sense together. Commits are
-    suggested from what the other names leave of ``asked``."""
-    for key, wanted in named.items():
-        if len(wanted) > 2:
-            raise StoreError(f"--{key} can be given at most twice, to compare two.")
-        for word in wanted:
-            meant = {_of(each, key) for each in every if _fits(each, key, word)}
-            if not meant:
-                left = every
-                if key == "commit":
-                    others = {other: words for other, words in named.items() if other != key}
-                    left = [each for side in _sides(others) for each in _fitting(asked, side)]
-                known = _instead(left, key, word) if left or not every else ""
-                raise StoreError(f"There are no results for {key} '{word}'. {known}".strip())
-            if key == "commit" and len(meant) > 1:
-                names = ", ".join(sorted(commit[:12] for commit in meant))
-                raise StoreError(f"'{word}' may be any of these commits: {names}.")
-    double = [key for key, wanted in named.items() if len(wanted) == 2]
-    if len(double) > 1:
-        raise StoreError(f"Only one option may be given twice: --{' and --'.join(double)} both were.")
-
-
-def _instead(results: Sequence[Result], key: str, word: str) -> str:
-    """What to ask for in place of a machine, a commit or an environment without results."""
-    if not results:
-        return "Nothing is stored yet. To store results: gpu-cookbook compare --save"
-    known = sorted({_of(each, key) for each in results})
-    if key == "commit":  # similar ones have nothing to do with each other
-        return f"There are: {', '.join(each[:8] for each in known)}."
-    return catalogue.similar(word, known)
-
-
-def _of(result: Result, key: str) -> str:
-    return getattr(result.stored, key)
-
-
-def _fits(result: Result, key: str, word: str) -> bool:
-    if key == "commit":
-        return bool(word) and result.stored.commit.startswith(word)
-    return word == _of(result, key) or (key == "environment" and word == result.environment)
-
-
-def _fitting(results: Sequence[Result], wanted: Mapping[str, str]) -> list[Result]:
-    return [each for each in results if all(_fits(each, key, word) for key, word in wanted.items())]
-
-
-def _newest(mine: Sequence[Result]) -> list[Result]:
-    """For each machine, environment, recipe and size, the newest result, but none that was skipped if it was measured
-    before; of a recipe that was removed, only what the newest commit of its workload has. All of a workload are of one
-    of asv's environments: if the newest commit has several, of the one with the most results, and among equals the
-    latest."""
-
-    def place(each: Result) -> tuple[str, str, str]:
-        return each.stored.machine, each.environment, each.workload
-
-    def run(each: Result) -> tuple[str, ...]:
-        return *place(each), each.stored.commit, each.stored.environment
-
-    counts = Counter(run(each) for each in mine if each.ok)
-    best: dict[tuple[str, str, str], tuple] = {}
-    for each in mine:
-        commit_date, measured = each.stored.order
-        rank = (commit_date, counts[run(each)], measured, run(each))
-        best[place(each)] = max(rank, best.get(place(each), rank))
-    there = {(each.workload, each.technique) for each in catalogue.recipes()}
-    shown = [
-        each
-        for each in mine
-        if each.stored.environment == best[place(each)][-1][-1]
-        and ((each.workload, each.technique) in there or run(each) == best[place(each)][-1])
-    ]
-    shown.sort(key=lambda each: (each.status != Status.SKIPPED, each.stored.order))
-    newest = {id(each) for each in {(place(each), each.technique, each.size): each for each in shown}.values()}
-    return [each for each in mine if id(each) in newest]
-
-
 def _content(path: Path) -> bytes | None:
     """What is in a file; None if it cannot be read, as a link that leads nowhere."""
     try:
@@ -476,124 +324,6 @@ def refuse_what_is_not_committed(root: Path, commit: str) -> None:
         raise StoreError(
             f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
         )
-
-
-def _this_machine() -> dict[str, str]:
-    """What this machine is, as machine.json has it: asv knows of no GPUs."""
-    from asv import machine as asv_machine
-
-    facts = asv_machine.Machine.get_defaults()
-    if model := machine.processor_model():
-        facts[CPU_MODEL] = model
-    if gpus := machine.gpus():
-        facts["gpu"] = ", ".join(gpu.name for gpu in gpus)
-        facts[GPU_RAM] = str(min(gpu.memory_bytes for gpu in gpus))
-    return facts
-
-
-Gpus = Counter[str]  # how many there are of each name
-
-
-def gpus_in(facts: Mapping[str, str]) -> Gpus:
-    """The GPUs in machine.json, or in the parameters of a file of results."""
-    return Counter(filter(None, facts.get("gpu", "").split(", ")))
-
-
-def gpus_of(measured: Iterable[Result | Line]) -> Gpus:
-    """The GPUs on which these were measured: of each name, as many as were used at once. There may be more."""
-    found: Gpus = Counter()
-    for each in measured:
-        if each.driver and each.device:
-            number, _, name = each.device.rpartition(" × ")
-            found[name] = max(found[name], int(number) if re.fullmatch("[0-9]{1,4}", number) else 1)
-    return found
-
-
-def are_among(used: Gpus, gpus: Gpus) -> bool:
-    """Whether GPUs that were used are some of these. Of several at once, only the name of the first is known."""
-    return used.keys() <= gpus.keys() and max(used.values(), default=0) <= gpus.total()
-
-
-def named_gpus(gpus: Gpus) -> str:
-    """'4 × NVIDIA H100 NVL, NVIDIA H200'."""
-    return ", ".join(f"{number} × {name}" if number > 1 else name for name, number in sorted(gpus.items()))
-
-
-def require_name(name: str, option: str) -> None:
-    """StoreError if a machine cannot have this name, which was given by ``option``."""
-    if not MACHINE.fullmatch(name):
-        raise StoreError(
-            f"'{plain(name)}' is no name of a machine: use letters from a to z, digits, '_', '-' and '.', as in"
-            f" {option} nvidia-rtx-4090."
-        )
-
-
-def refuse_another_machine(folder: Path) -> None:
-    """StoreError if this machine's folder has the results of a machine with other GPUs, or another number of them, or,
-    where none is known of it, with another processor or number of cores. Without machine.json, only the GPUs that were
-    used tell."""
-    path, here = folder / "machine.json", _this_machine()
-    there: dict[str, str] = {}
-    try:
-        there = door.read_file(path)
-    except FileNotFoundError:
-        pass
-    except (door.Unfit, OSError) as error:
-        raise StoreError(f"{path} cannot be used ({_first_line(error)}): fix it, or move it away.") from None
-    theirs, ours = gpus_in(there), gpus_in(here)
-    if theirs:
-        same = theirs == ours and _of_one_size(there, here)
-    elif theirs := gpus_of(Lines(folder).lines):  # asv machine and asv run may have written machine.json
-        same = are_among(theirs, ours)
-    else:
-        same = all(there[key] == here[key] for key in ("cpu", "num_cpu", CPU_MODEL) if key in there and key in here)
-    if not same:
-        hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
-        hidden = " If it is the same machine, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
-        by_memory = theirs == ours
-        raise StoreError(
-            f"{folder.name} has the results of another machine, with {_described(theirs, there, by_memory)}; this one"
-            f" has {_described(ours, here, by_memory)}. Give this one a name of its own: --machine NAME, or --save NAME"
-            f" of a script in benchmarks/.{hidden}"
-        )
-
-
-def _of_one_size(there: Mapping[str, str], here: Mapping[str, str]) -> bool:
-    """Whether the GPUs may be the same by their memory, which some names come with two sizes of. With error correction
-    on or off, or under another driver, a GPU has a few per cent more or less."""
-    sizes = [size for facts in (there, here) if (size := _bytes(facts, GPU_RAM))]
-    return len(sizes) < 2 or max(sizes) <= 1.2 * min(sizes)
-
-
-def _bytes(facts: Mapping[str, str], key: str) -> int | None:
-    text = facts.get(key, "")
-    return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
-
-
-def facts_for(folder: Path) -> dict[str, str]:
-    """_this_machine() under the name of this folder, as machine.json there is to have it, beside what else it has: if
-    it does not say which model the processor is, as none once did, nobody knows whether it was this one."""
-    facts, path = _this_machine(), folder / "machine.json"
-    there = door.read_file(path) if path.exists() else facts
-    if CPU_MODEL not in there:
-        facts.pop(CPU_MODEL, None)
-    known = there | facts | {"machine": folder.name}
-    known.pop("version", None)  # of asv's format, which asv adds
-    return known
-
-
-def parameters(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Those of a machine's facts that its files of results have: asv takes results of other parameters, such as older
-    ones, for another series."""
-    return {name: str(facts[name]) for name in PARAMETERS if name in facts}
-
-
-def _described(gpus: Gpus, facts: Mapping[str, str], by_memory: bool) -> str:
-    if gpus:
-        return named_gpus(gpus) + (f" of {memory(int(facts[GPU_RAM]))}" if by_memory else "")
-    model = f" ({facts[CPU_MODEL]})" if CPU_MODEL in facts else ""
-    cores, name = facts.get("num_cpu", "an unknown number of"), facts.get("cpu") or "a processor"
-    return f"no GPU, and {cores} cores of {name}{model}"
 
 
 def existing(python: str) -> str:

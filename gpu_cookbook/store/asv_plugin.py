@@ -37,15 +37,9 @@ try:
     from gpu_cookbook import catalogue
     from gpu_cookbook.results import Metric, Result, Size
     from gpu_cookbook.store import runs
-    from gpu_cookbook.store.asv_files import (
-        METRICS,
-        existing,
-        facts_for,
-        parameters,
-        refuse_another_machine,
-        refuse_what_is_not_committed,
-    )
+    from gpu_cookbook.store.asv_files import METRICS, existing, refuse_what_is_not_committed
     from gpu_cookbook.store.commits import StoreError, commit_named, git, web_address
+    from gpu_cookbook.store.machines import facts_for, parameters, refuse_another_machine
 except ModuleNotFoundError as error:
     raise UserError(
         f"{error}. This suite needs gpu-cookbook beside asv: 'make list' installs both, and asv is then .venv/bin/asv;"

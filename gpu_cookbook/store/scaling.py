@@ -12,7 +12,8 @@ from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Status
 from gpu_cookbook.scaling import EMPTY, WORKLOAD, BadInput, Row, completed, from_record, judged, record
 from gpu_cookbook.store import commits, door, journal, sent
-from gpu_cookbook.store.asv_files import MACHINE, Writer
+from gpu_cookbook.store.asv_files import Writer
+from gpu_cookbook.store.machines import MACHINE
 from gpu_cookbook.words import plain
 
 FILE, KIND = "scale.jsonl", "scale"

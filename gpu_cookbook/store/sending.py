@@ -15,8 +15,9 @@ from gpu_cookbook.doctor import Finding
 from gpu_cookbook.doctor.facts import Facts
 from gpu_cookbook.results import Result
 from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
-from gpu_cookbook.store.asv_files import MACHINE, Store, environment_of, require_name
+from gpu_cookbook.store.asv_files import Store, environment_of
 from gpu_cookbook.store.commits import StoreError, git, is_shallow
+from gpu_cookbook.store.machines import MACHINE, require_name
 from gpu_cookbook.words import plain
 
 PROFILE = 12  # the column of asv --profile, the last one

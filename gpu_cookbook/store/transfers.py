@@ -13,8 +13,8 @@ from typing import Any
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.results import Origin, Timing
 from gpu_cookbook.store import commits, door
-from gpu_cookbook.store.asv_files import refuse_another_machine, require_name
 from gpu_cookbook.store.commits import StoreError
+from gpu_cookbook.store.machines import refuse_another_machine, require_name
 
 FILE, KIND = "transfers.jsonl", "transfers"
 LAUNCHES, CONCEPTS, ALL_REDUCES = "launches.jsonl", "concepts.jsonl", "all_reduce.jsonl"

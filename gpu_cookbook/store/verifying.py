@@ -22,7 +22,7 @@ from gpu_cookbook.machine import in_environment
 from gpu_cookbook.results import TIMED, Metric, Result, Status, grouped, keyed
 from gpu_cookbook.run import measure
 from gpu_cookbook.store import door, limits, private, runs, scaling, sent, together, transfers
-from gpu_cookbook.store.asv_files import MACHINE, METRICS, Store, are_among, gpus_in, gpus_of, named_gpus, select
+from gpu_cookbook.store.asv_files import METRICS, Store
 from gpu_cookbook.store.commits import (
     CODE,
     UNSHALLOW,
@@ -33,6 +33,8 @@ from gpu_cookbook.store.commits import (
     git,
     is_shallow,
 )
+from gpu_cookbook.store.machines import MACHINE, are_among, gpus_in, gpus_of, named_gpus
+from gpu_cookbook.store.selecting import select
 from gpu_cookbook.store.sending import (
     CONTENTS,
     LINES,
