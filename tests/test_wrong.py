@@ -159,6 +159,8 @@ REASONS = {
     "sign_of_first": "at 301×131: ",
     "codes_uint16": "at 1,000,003 rows of 500,000 keys: the result holds 65,536 numbers",
     "first_two_of_batch": "3 of 4 elements are wrong, the first at [0]: ",
+    "lru_cache": "after the call, something still refers to the file that it was given",
+    "uint64_wraps": "whole numbers beyond int64: no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")

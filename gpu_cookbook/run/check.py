@@ -1,7 +1,9 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import gc
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -229,6 +231,8 @@ def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | No
 def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
     call before is then found out, and so is a result that the next call changes."""
+    if fault := _fault_of_references(module, workload, size):
+        return fault
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
     nearly = [x.copy() for x in first]
@@ -294,6 +298,30 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
             x[...] = each
         if fault := other.disagreement(way(*hosts)):
             return f"with transfer, the same arrays with other values: {fault}"
+    return None
+
+
+def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """Whether bytes that upload() made, which nobody can fill anew, are kept from one call to the next."""
+    upload, function, wait, download = steps(module, workload)
+    arguments = upload(*workload.inputs(size, 6))
+    given = [x for x in arguments if isinstance(x, bytes)]
+    if not given:
+        return None
+
+    def references() -> int:
+        gc.collect()
+        return sum(map(sys.getrefcount, given))
+
+    before, end = references(), time.monotonic() + ARRIVAL
+    result = function(*arguments)
+    wait(result)
+    download(result)
+    del result
+    while references() > before:
+        if time.monotonic() > end:
+            return "after the call, something still refers to the file that it was given"
+        time.sleep(1e-3)
     return None
 
 
@@ -627,9 +655,13 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     for place, x in enumerate(inputs):
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":
-            given = (*inputs[:place], x + 0.5, *inputs[place + 1 :])
-            names = str(x.dtype), "float64"
-            faults.append(_refusal("fractions instead of whole numbers", names, partial(upload_and_work, given)))
+            for what, values in (
+                ("fractions instead of whole numbers", x + 0.5),
+                ("whole numbers beyond int64", x.astype(np.uint64) | np.uint64(2**63)),
+            ):
+                given = (*inputs[:place], values, *inputs[place + 1 :])
+                names = str(x.dtype), str(values.dtype)
+                faults.append(_refusal(what, names, partial(upload_and_work, given)))
     if any(isinstance(x, np.ndarray) for x in inputs):
         right = upload(*inputs)
         for place, x in enumerate(right):
