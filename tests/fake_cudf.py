@@ -40,10 +40,19 @@ class DataFrame:
         columns = {name: x.values if type(x) is Series else x for name, x in data.items()}
         assert all(type(x) is pd.Series or (type(x) is np.ndarray and x.flags.c_contiguous) for x in columns.values())
         self.frame = pd.DataFrame(columns)
-        self.columns = self.frame.columns
+        self.columns, self.dtypes, self.index = self.frame.columns, self.frame.dtypes, self.frame.index
 
     def __getitem__(self, name):
         return Series(self.frame[name])
+
+    def __setitem__(self, name, values):
+        self.frame[name] = values
+
+    def copy(self):
+        return DataFrame({name: self[name] for name in self.columns})
+
+    def equals(self, other):
+        return self.frame.equals(other.frame)
 
     def groupby(self, name, sort=False):
         return Groups(self.frame.groupby(name), sort)
