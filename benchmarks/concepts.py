@@ -21,7 +21,7 @@ import numpy as np
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import concepts as shown
 from gpu_cookbook.results import Timing
-from gpu_cookbook.run.device import Cuda
+from gpu_cookbook.run.device import Cuda, Unmeasurable
 from gpu_cookbook.script import Interruptible, Save, commit_for, finish, run
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.transfers import Step
@@ -295,8 +295,12 @@ def main(save: Save = None):
     if obstacle := machine.obstacle(recipe):
         fail(f"CuPy launches the kernels: {obstacle}")
     steps: list[Step] = []
+    try:
+        gpu = Gpu()
+    except Unmeasurable as error:
+        fail(str(error))
     with Interruptible() as measuring:
-        steps += measured(Gpu())
+        steps += measured(gpu)
     line = transfers.line(save, head, recipe.packages, 1, steps) if save else None
     finish([shown.table({step.name: step for step in steps}, "Concepts")], FILE, line, measuring.stopped)
     if any(step.reason for step in steps):

@@ -34,7 +34,7 @@ from gpu_cookbook.store import asv_files as store
 from gpu_cookbook.store import transfers
 from gpu_cookbook.store.limits import FILE as LIMITS
 from gpu_cookbook.store.limits import kept
-from gpu_cookbook.terminal import complain, fail
+from gpu_cookbook.terminal import complain, fail, say
 from gpu_cookbook.units import seconds
 from gpu_cookbook.words import reason
 
@@ -332,7 +332,12 @@ def main(
     head = commit_for(save, ROOT, CODE, FILE)
     if not machine.gpus():
         fail("The limits are those of an NVIDIA GPU, but this machine has none.")
-    known = store.Writer(store.Store(), save, resume=True).done() if save else {}
+    known = {}
+    if save:
+        writer = store.Writer(store.Store(), save, resume=True)
+        known = writer.done()
+        for complaint in writer.unusable:
+            say(complaint)
     found = []
     with Interruptible() as measuring:
         found += rows(known)

@@ -15,7 +15,7 @@ import typer
 
 from gpu_cookbook.script import run
 
-MOST = 10_000_000  # rows or columns: a core takes a month for both
+MOST = 10_000_000  # rows or columns: that many of both take a core about a month
 MULTIPLIERS, WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)  # of Philox4x32-10
 LOW = np.uint64(2**32 - 1)
 

@@ -45,7 +45,7 @@ OPTIONAL = {  # what a workload may define as well
 MOST = re.compile(r"(?P<fewer>fewer than|at most) 2\*\*(?P<power>\d+) (elements|rows|samples)(?! for each GPU)")
 NAME = re.compile("[a-z][a-z0-9_]{0,99}")  # of a technique; the schemas of stored files take 100 characters
 WITHOUT_ARRAYS = "random_subset_mean"  # the workload with nothing to upload
-MISSPELT = 0.8  # how alike two names are (difflib) if one is taken for the other, misspelt
+MISSPELT = 0.92  # how alike two names are (difflib) if one is taken for the other, misspelt
 MOST_SIMILAR = 3  # names that are suggested in place of an unknown one, as many as difflib finds
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # from parsing; the last two: too deeply nested
 
@@ -280,8 +280,9 @@ def _require(path: Path, names: Collection[str]) -> None:
     if missing := [name for name in WORKLOAD if name not in names]:
         raise BrokenRecipe(f"{path}: does not define {', '.join(missing)}")
     known = {*WORKLOAD, *OPTIONAL}
-    for name in names:  # a misspelt one would never be asked for
-        if name not in known and (meant := difflib.get_close_matches(name, known - {*names}, 1, MISSPELT)):
+    for name in {*names} - known:  # a misspelt one would never be asked for
+        meant = difflib.get_close_matches(name, known - {*names}, 1, MISSPELT)
+        if meant and not name.startswith("_"):
             raise BrokenRecipe(f"{path}: defines {name}: is {meant[0]} meant?")
 
 

@@ -154,7 +154,7 @@ def file_named(text: str) -> Path:
 
 
 def _path(what: str, text: str) -> Path:
-    """What was typed. Path() would take nothing for the current folder, and '-' for a name."""
+    """What was typed. Path('') would be the current folder, and Path('-') a file of that name."""
     if not text:
         raise typer.BadParameter(f"it is empty: name a {what}.")
     if text == "-":

@@ -78,7 +78,7 @@ def finish(
             journal.append(file, line)
     except OSError as error:
         unkept = error
-        set_aside(json.dumps(line, ensure_ascii=False) + "\n", f"The result was not saved: {error}. Its line is in")
+        set_aside(json.dumps(line, ensure_ascii=False) + "\n", f"The result was not saved: {error}.")
     deliver(drawn(tables, console()) + notes)
     if unkept:
         raise typer.Exit(1)

@@ -122,22 +122,23 @@ def deliver(text: str, form: TableFormat | None = None) -> None:
         sys.stdout.flush()
     except OSError as error:
         end_output()
-        set_aside(text, f"Cannot write to standard output ({error.strerror}): what was measured is in")
+        set_aside(text, f"Cannot write to standard output ({error.strerror}).")
         raise typer.Exit(1) from None
 
 
-def set_aside(text: str, message: str) -> None:
-    """Writes what could not go where it belongs into a file, which the message then names; if that is impossible, too,
-    to standard error."""
+def set_aside(text: str, why: str) -> None:
+    """Writes what was measured and could not go where it belongs into a file that a message names; if that is
+    impossible, too, to standard error."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="gpu-cookbook-", suffix=".txt", encoding="utf-8", delete=False
         ) as file:
             file.write(text)
     except OSError:
+        say(why)
         sys.stderr.write(text)
     else:
-        say(f"{message} {file.name}")
+        say(f"{why} What was measured is in {file.name}")
 
 
 def progress() -> Progress:

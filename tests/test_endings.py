@@ -90,7 +90,7 @@ def test_what_standard_output_does_not_take_is_in_a_file(measured, monkeypatch, 
         terminal.deliver("13.1 µs")
     (file,) = tmp_path.iterdir()
     assert file.read_text(encoding="utf-8") == "13.1 µs"
-    assert f"(No space left on device): what was measured is in {file}" in capsys.readouterr().err
+    assert f"(No space left on device). What was measured is in {file}" in capsys.readouterr().err
 
 
 def test_a_script_stores_its_line_before_it_prints(monkeypatch, tmp_path):
@@ -108,7 +108,7 @@ def test_what_a_script_cannot_store_is_shown_all_the_same(capsys):
     out, err = capsys.readouterr()
     assert "A title" in out and ended.value.exit_code == 1
     said, _, place = err.strip().rpartition(" ")
-    assert said.startswith("The result was not saved: ") and said.endswith("Its line is in")
+    assert said.startswith("The result was not saved: ") and said.endswith(". What was measured is in")
     assert Path(place).read_text() == '{"machine": "m"}\n'
 
 
@@ -154,8 +154,9 @@ def test_where_there_is_no_repository_a_script_says_so(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["all_reduce", "concepts", "launches", "limits", "together", "transfers"])
 def test_a_script_refuses_a_bad_name_and_environment_before_all_else(name):
     line = f"{sys.executable} {ROOT / 'benchmarks' / name}.py --save"
-    _, err = shell(f"{line} ../x", code=2)
-    assert err.startswith("'../x' is no name of a machine: use letters from a to z,") and err.count("\n") == 1
+    for bad in ("../x", ""):
+        _, err = shell(f"{line} '{bad}'", code=2)
+        assert err.startswith(f"'{bad}' is no name of a machine: use letters from a to z,") and err.count("\n") == 1
     _, err = shell(f"{line} m", code=2, GPU_COOKBOOK_ENVIRONMENT="mian")
     assert err == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'mian'. Did you mean main?\n"
 

@@ -105,11 +105,11 @@ def test_each_machine_has_its_last_line_and_only_differing_targets_are_set_apart
     lines = [("one", [near, same]), ("other", [near, same, stale[0]]), ("one", [far, same, stale[1]])]
     folder = tmp_path / "benchmarks" / "results"
     (folder / "other").mkdir(parents=True)
-    for name, rows in lines:  # that of the other came in, in its own folder
+    for day, (name, rows) in enumerate(lines, 10):  # that of the other came in, in its own folder
         file = folder / ("other" if name == "other" else "") / limits_of.FILE
-        file.open("a").write(json.dumps(line | {"machine": name, "rows": rows}) + "\n")
+        file.open("a").write(json.dumps(line | {"machine": name, "rows": rows, "date": f"2026-11-{day}"}) + "\n")
     last, complaints = limits_of.kept(folder)
-    assert (sorted(last), complaints) == (["one", "other"], [])
+    assert ([*last], complaints) == (["other", "one"], [])
     expected = {"matmul 200", "cupy_tuned", "≤ 1.00", "0.900 ×", "yes", "1.10 ×", "no"}
     assert [{entry.text for entry in row} for row in shown.apart(last).rows] == [expected]
     table, _ = shown.of_machine(last["other"], [])

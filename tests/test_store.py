@@ -842,6 +842,15 @@ def test_what_cannot_be_used_is_named_when_a_run_goes_on(clone, monkeypatch):
     assert f"{place} 2: is not JSON, or is cut off" in err and f"{place} 3: is not text in UTF-8" in err
 
 
+def test_what_cannot_be_used_of_another_machine_is_nothing_to_a_run_that_goes_on(clone, monkeypatch):
+    measuring(monkeypatch)
+    for name in ("m", "other"):
+        add(store.Writer(store.Store(), name), "torch", 40_000)
+    (clone / "benchmarks/results/other/runs.jsonl").write_bytes(b"{")
+    _, err = invoked("compare", "multiply", "-t", "torch", "--save", "--machine", "m", "--resume")
+    assert "1 result is already stored" in err and "other" not in err
+
+
 def test_what_is_skipped_again_is_stored_once(clone):
     lines = clone / "benchmarks/results/m/runs.jsonl"
 

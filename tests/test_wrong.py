@@ -151,6 +151,7 @@ REASONS = {
     "column_left": "the table that it was given does not look as before",
     "lru_of_tables": "the same table with other values: ",
     "scaled_only": "1.0 instead of 1.0000000150474662e+30",
+    "negative_infinity": "-1e+30 everywhere: -inf instead of ",
     "small_is_zero": "2e-19 everywhere: 0.0 instead of",
     "two_groups": "at 2,097,155 rows: the result holds 2,097,158 numbers instead of 4,194,310",
     "fills_nan": "special values: 1 of 2 elements are wrong",

@@ -1,4 +1,4 @@
-"""The functions of a recipe by their parts in the work, and what its docstring and its workload say of them."""
+"""A recipe's upload, work, wait and download, and what its docstring and its workload say about them."""
 
 import inspect
 import re

@@ -13,7 +13,7 @@ from gpu_cookbook.run.contract import repeats
 
 LARGE = 2**20  # elements: arrays of fewer are compared on one core
 PART = 2**16  # elements of a large array whose difference is looked at together: it stays in a core's cache
-OVERFLOWING = 2.0**-20  # relative: where a tolerance is infinite, the answer is as near as this, or infinity
+OVERFLOWING = 2.0**-20  # relative: where a tolerance is infinite, a result must be this near, or infinite
 
 
 def flushed(values: Any) -> Any:
@@ -116,8 +116,9 @@ class Expected:
             given, expected = result[part], self.answer[part]
             with np.errstate(invalid="ignore"):
                 error, allowed = np.abs(given - expected), tolerance[part]
+                overflowed = np.isinf(given) & (np.signbit(given) == np.signbit(expected))
                 near = (error <= allowed) & np.isfinite(expected)
-                near &= np.isfinite(allowed) | np.isinf(given) | (error <= OVERFLOWING * np.abs(expected))
+                near &= np.isfinite(allowed) | overflowed | (error <= OVERFLOWING * np.abs(expected))
                 wrong = (given != expected) & ~near
                 wrong &= given != expected.astype(result.dtype)  # beyond the largest number there is only infinity
             wrong &= ~(np.isnan(given) & np.isnan(expected))

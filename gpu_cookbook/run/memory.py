@@ -3,6 +3,7 @@
 What reads here waits for nothing that the recipe has queued: it sees what the memory holds at this moment.
 """
 
+import copy
 import ctypes
 import itertools
 import math
@@ -107,8 +108,9 @@ def _look(value: Any) -> Any:
         return ()
     if type(value).__module__.startswith("polars"):
         return list(value.schema.items()), value.clone()
-    names = list(value.columns), [str(dtype) for dtype in value.dtypes]
-    return *names, dict(getattr(value, "attrs", {})), type(value.index).__name__, value.copy()
+    attributes = copy.deepcopy(dict(getattr(value, "attrs", {})))
+    names = list(value.columns), list(value.columns.names), list(value.index.names)
+    return attributes, *names, type(value.index).__name__, [str(dtype) for dtype in value.dtypes], value.copy()
 
 
 def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:

@@ -17,8 +17,8 @@ from gpu_cookbook.words import reason
 
 CALLS_BETWEEN = 4  # of another thread, while one is stopped
 STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
-PLACES, FEWEST_PLACES = 256, 24  # of those: so many are tried, or so few if that takes longer than
-AT_PLACES = 0.5  # seconds
+PLACES, FEWEST_PLACES = 256, 24  # instructions before which one is stopped: at most, and at least
+AT_PLACES = 0.5  # seconds after which the fewest are enough
 AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 

@@ -51,7 +51,7 @@ from gpu_cookbook.store.commits import (
 )
 from gpu_cookbook.store.machines import (
     GPU_RAM,
-    _bytes,
+    bytes_of,
     facts_for,
     gpus_in,
     parameters,
@@ -131,7 +131,7 @@ class Store:
         named = [re.search(r"^(?!.*(?:GH200|MIG)).*?\b(\d{1,4}) ?GB\b", name, re.ASCII) for name in gpus_in(facts)]
         gpus = [int(each[1]) * 2**30 for each in named if each]
         known = gpus and len(gpus) == len(named)
-        return _bytes(facts, "ram"), _bytes(facts, GPU_RAM) or (min(gpus) if known else None)
+        return bytes_of(facts, "ram"), bytes_of(facts, GPU_RAM) or (min(gpus) if known else None)
 
     def _load(self, machine_folder: Path | None) -> tuple[list[Result], list[str]]:
         files: dict[Path, Any] = {}
@@ -406,7 +406,7 @@ class Writer:
         """The newest results of this machine and environment that need not be measured again: at whatever commit, their
         code was the same, and so were the versions that are installed, and the driver. A doubtful result of another
         commit does not count."""
-        results, self.unusable = self.store.load()
+        results, self.unusable = self.store.load(self.store.folder / self.machine.machine)
         nvidia = machine.nvidia()
 
         def of_today(each: Result) -> bool:

@@ -1,7 +1,8 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
 - ``asv run`` refuses what ``compare --save`` refuses: code that is not that of the commit, and the name of another
-  machine. So it does options that would have it store other numbers.
+  machine. It also refuses options with which asv would
+  store other numbers.
 - A machine's facts are written as ``compare --save`` writes them.
 - The suite is told which recipes and sizes asv was asked for, so that it checks and measures those of a workload
   together, and no others.
@@ -79,6 +80,8 @@ def _refuse_before_measuring() -> None:
     run = Run.run.__func__
 
     def run_as_compare_saves(cls: Any, conf: Any, *arguments: Any, **named: Any) -> Any:
+        if named.get("dry_run"):  # which stores nothing
+            return run(cls, conf, *arguments, **named)
         if named.get("quick") or {"rounds", "repeat", "number", "warmup_time"} & {*(named.get("attribute") or ())}:
             raise UserError(OMIT)
         if name := named.get("set_commit_hash"):

@@ -105,18 +105,19 @@ def refuse_another_machine(folder: Path) -> None:
 def _of_one_size(there: Mapping[str, str], here: Mapping[str, str]) -> bool:
     """Whether the GPUs may be the same by their memory, which some names come with two sizes of. With error correction
     on or off, or under another driver, a GPU has a few per cent more or less."""
-    sizes = [size for facts in (there, here) if (size := _bytes(facts, GPU_RAM))]
+    sizes = [size for facts in (there, here) if (size := bytes_of(facts, GPU_RAM))]
     return len(sizes) < 2 or max(sizes) <= 1.2 * min(sizes)
 
 
-def _bytes(facts: Mapping[str, str], key: str) -> int | None:
+def bytes_of(facts: Mapping[str, str], key: str) -> int | None:
+    """A number of bytes in machine.json; None if it has none."""
     text = facts.get(key, "")
     return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
 
 
 def facts_for(folder: Path) -> dict[str, str]:
-    """this_machine() under the name of this folder, as machine.json there is to have it, beside what else it has: if
-    it does not say which model the processor is, as none once did, nobody knows whether it was this one."""
+    """What machine.json in this folder is to say: this machine's facts under the folder's name, and whatever else is
+    there already. An older file lacks the processor's model, and gets none: nobody knows whether it was this one."""
     facts, path = this_machine(), folder / "machine.json"
     there = door.read_file(path) if path.exists() else facts
     if CPU_MODEL not in there:

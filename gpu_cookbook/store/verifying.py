@@ -85,7 +85,7 @@ class Verdict:
     name: str
     summary: str
     findings: tuple[Finding, ...]
-    nothing: bool = False  # was looked at
+    nothing: bool = False  # whether all that differs was left out
 
     def __post_init__(self) -> None:
         make_plain(self)
