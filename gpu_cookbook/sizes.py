@@ -33,7 +33,7 @@ def sizes_of(workload: str, words: Sequence[str] | None) -> list[Any]:
             " 1e6 or 2**28."
         )
     if not all(catalogue.is_size(workload, size) for size in sizes):
-        fail(f"A size of {workload} is {'one number' if one else f'{len(known[0])} numbers'}: {examples}.")
+        fail(f"A size of {workload} is {'one number' if one else f'{len(known[0])} numbers'}, such as {examples}.")
     too_small = getattr(catalogue.workload_module(workload), "too_small", lambda size: None)
     for size in sorted(sizes):
         if why := too_small(size) or _too_many(workload, size):

@@ -203,11 +203,11 @@ def test_show_prints_the_script():
         (["choose", "multiply", "--size", "2**63"], "'2**63' is not a valid size: it is more than 2**63 - 1"),
         (
             ["compare", "group_mean", "--size", "1e6"],
-            "A size of group_mean is 2 numbers: 1000000x1000, ",
+            "A size of group_mean is 2 numbers, such as 1000000x1000, ",
         ),
         (
             ["compare", "multiply", "-s", "1e6x1000"],
-            "A size of multiply is one number: 40000, ",
+            "A size of multiply is one number, such as 40000, ",
         ),
         (
             ["compare", "group_mean", "--size", "5x0"],

@@ -162,6 +162,12 @@ REASONS = {
     "first_two_of_batch": "3 of 4 elements are wrong, the first at [0]: ",
     "lru_cache": "after the call, something still refers to the file that it was given",
     "uint64_wraps": "whole numbers beyond int64: no ValueError",
+    "small_scratch": "from two threads at once: ",
+    "out_same_size": "out= of shape (100003, 1): no ValueError",
+    "same_length": "shapes (3,) and (3, 1): no ValueError",
+    "zero_rows": "zeros beside NaN: ",
+    "blocks_of_1024": "at 1,100×8,200×9: 684 of 9,900 elements are wrong",
+    "no_refusals": "rows, columns and chunk (-1, 1, 1): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
@@ -186,6 +192,7 @@ MANNERS = {
     "leaks_in_a_process": "more bytes of memory in other processes after each call",
     "leaks_blocks": "more blocks of shared memory after each call",
     "changes_dask": "changes Dask's array",
+    "sklearn_config": "changes scikit-learn's configuration",
     "temp_folders": "leaks: 1 more files for temporary use after each call",
     "torch_interop": "changes PyTorch's number of threads; changes PyTorch's repeated warnings",
     "numba_chunks": "changes Numba's size of chunks",

@@ -610,6 +610,9 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
         wait(result)
         if not np.array_equal(once, small := download(result), equal_nan=True):
             return f"numbers of np.int16 gave {small!r} instead of {once!r}"
+    for wrong in ((-1, 1, 1), (1, -1, 1), (1, 1, 0), (1, 1, -1)):
+        if fault := _refusal(f"rows, columns and chunk {wrong}", [str(min(wrong))], partial(function, *wrong)):
+            return fault
     for i, (name, number) in enumerate(zip(("rows", "columns", "chunk", "seed"), numbers, strict=True)):
         try:
             wait(function(*numbers[:i], number + 0.5, *numbers[i + 1 :]))
@@ -640,6 +643,9 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
 
     def upload_and_work(inputs: Sequence[Any]) -> None:
         work(*upload(*inputs))
+
+    def work_into(arguments: Sequence[Any], shape: tuple[int, ...]) -> None:
+        work(*arguments, out=for_out(upload, np.zeros(shape, np.float32)))
 
     def prepare(inputs: Sequence[Any]) -> None:
         module.prepared(*upload(*inputs))
@@ -672,9 +678,10 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
                 given = (*right[:place], other, *right[place + 1 :])
                 faults.append(_refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
         if takes_out(function):
-            out = for_out(upload, np.zeros((5, 7), np.float32))
-            faults.append(_refusal("out= of shape (5, 7)", ["(5, 7)"], partial(work, *right, out=out)))
-            out = for_out(upload, np.zeros(Expected(workload, inputs).answer.shape, np.float32))
+            shape = Expected(workload, inputs).answer.shape
+            for wrong in ((5, 7), *of_other_shapes(shape)):
+                faults.append(_refusal(f"out= of shape {wrong}", [str(wrong)], partial(work_into, right, wrong)))
+            out = for_out(upload, np.zeros(shape, np.float32))
             other = in_another_dtype(out)
             if other is not None:
                 dtype = _dtype_name(other)
@@ -682,6 +689,11 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
         if takes_out(download):
             faults.append(_download_fault(module, workload, inputs))
     return next(filter(None, faults), None)
+
+
+def of_other_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """One element more, one less, and one dimension more."""
+    return [(*shape[:-1], shape[-1] + 1), (*shape[:-1], shape[-1] - 1), (*shape, 1)]
 
 
 def _download_fault(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:

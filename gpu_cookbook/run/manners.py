@@ -469,6 +469,9 @@ FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "numba": of_numba,
     "joblib": of_joblib,
     "dask": of_dask,
+    "sklearn": lambda sklearn: {"scikit-learn's configuration": repr(sklearn.get_config())},
+    "pyarrow": lambda pyarrow: {"PyArrow's number of threads": (pyarrow.cpu_count(), pyarrow.io_thread_count())},
+    "polars": lambda polars: {"Polars' configuration": polars.Config.state()},
 }
 
 

@@ -85,15 +85,19 @@ BUILTINS = {
     "SystemExit": "a recipe returns or raises an Exception",
     "input": "nobody is there to answer",
     "breakpoint": "nobody is there to answer",
+    "hash": "another process has another hash of the same text",
+    "id": "another process has another address",
 } | dict.fromkeys(
     ("__import__", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "locals", "setattr", "vars"),
     "write what is meant, so that it can be read",
 )
 FILES = "a recipe writes no file"
 WRITES = {
-    "chmod", "dump", "hardlink_to", "lchmod", "link_to", "memmap", "mkdir", "open", "open_memmap", "rename", "rmdir",
-    "save", "savetxt", "savez", "savez_compressed", "symlink_to", "tofile", "touch", "unlink", "write_bytes",
-    "write_text",
+    "chmod", "dump", "hardlink_to", "lchmod", "link_to", "memmap", "mkdir", "open", "open_memmap", "rmdir",
+    "save", "savetxt", "savez", "savez_compressed", "sink_csv", "sink_ipc", "sink_ndjson", "sink_parquet", "symlink_to",
+    "to_csv", "to_excel", "to_feather", "to_hdf", "to_json", "to_orc", "to_pickle", "to_sql", "tofile", "touch",
+    "unlink", "write_avro", "write_bytes", "write_csv", "write_database", "write_delta", "write_excel", "write_ipc",
+    "write_json", "write_ndjson", "write_text",
 }  # fmt: skip
 # Attributes that lead from an object to the code around it.
 INSIDES = {
@@ -285,8 +289,10 @@ class Reader:
             case "ctypes.CDLL":
                 if first is None or isinstance(first, ast.Constant):
                     raise Broken(node, "opens a library by its name", "let the framework's package say where it is")
-            case None if isinstance(node.func, ast.Attribute) and node.func.attr == "replace" and len(node.args) == 1:
-                raise Broken(node, "uses .replace with one argument, as Path has it", FILES)
+            case None if isinstance(node.func, ast.Attribute) and node.func.attr in ("rename", "replace"):
+                # Tables have both, with a dict or by a name.
+                if len(node.args) == 1 and not isinstance(first, ast.Dict) and not node.keywords:
+                    raise Broken(node, f"uses .{node.func.attr} with one argument, as Path has it", FILES)
 
     def tops(self) -> set[str]:
         return {origin.partition(".")[0] for origin in self.imported.values()}

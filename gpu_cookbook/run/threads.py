@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from types import FrameType, ModuleType
 
+import numpy as np
+
 from gpu_cookbook.results import Size
 from gpu_cookbook.run.contract import by_steps
 from gpu_cookbook.run.device import Device, Host
@@ -17,8 +19,8 @@ from gpu_cookbook.words import reason
 
 CALLS_BETWEEN = 4  # of another thread, while one is stopped
 STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
-PLACES, FEWEST_PLACES = 256, 24  # instructions before which one is stopped: at most, and at least
-AT_PLACES = 0.5  # seconds after which the fewest are enough
+PLACES, FEWEST_PLACES = 256, 16  # instructions before which one is stopped: at most, and at least
+AT_PLACES = 0.3  # seconds after which the fewest are enough
 AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 
@@ -28,7 +30,20 @@ def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> s
     need the context, which a thread has only if its code makes it current."""
     if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
         return None
-    return fault_of_threads(module, workload, by_steps(module, workload), *workload.EDGE_SIZES[:-3:-1])
+    way, (*_, other, last) = by_steps(module, workload), workload.EDGE_SIZES
+    for size, another in ((last, other), (_few(workload), last)):
+        if fault := fault_of_threads(module, workload, way, size, another):
+            return fault
+    return None
+
+
+def _few(workload: ModuleType) -> Size:
+    """The first edge size of which each array has several elements: a recipe may treat few in a way of their own."""
+    for size in workload.EDGE_SIZES:
+        sizes = [x.size for x in workload.inputs(size) if isinstance(x, np.ndarray)]
+        if sizes and min(sizes) > 1:
+            return size
+    return workload.EDGE_SIZES[-2]
 
 
 def fault_of_threads(

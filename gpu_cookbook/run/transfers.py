@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.check import SENTINEL, fault_of_layouts, unaligned
+from gpu_cookbook.run.check import SENTINEL, fault_of_layouts, of_other_shapes, unaligned
 from gpu_cookbook.run.contract import round_trip, writes_into
 from gpu_cookbook.run.device import Cuda, Device
 from gpu_cookbook.run.expected import Expected, equal
@@ -275,10 +275,9 @@ def _fault_of_refusals(module: ModuleType, workload: ModuleType, size: Size) -> 
         return None
     way, expected = round_trip(module, workload), Expected(workload, workload.inputs(size))
     shape, dtype = expected.answer.shape, expected.inputs[0].dtype
-    longer, shorter, deeper = ((*shape[:-1], shape[-1] + 1), (*shape[:-1], shape[-1] - 1), (*shape, 1))
     other = dtype.newbyteorder()
     wrong: list[tuple[str, tuple[str, ...], np.ndarray]] = [
-        (str(each), (str(each),), np.full(each, SENTINEL, dtype)) for each in ((5, 7), longer, shorter, deeper)
+        (str(each), (str(each),), np.full(each, SENTINEL, dtype)) for each in ((5, 7), *of_other_shapes(shape))
     ]
     wrong += [(str(each), (str(each),), np.full(shape, SENTINEL, each)) for each in (np.dtype("int32"), other)]
     wrong += [("float64", ("float64",), np.full(shape, SENTINEL, np.float64))]

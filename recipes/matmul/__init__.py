@@ -8,7 +8,10 @@ EDGE_SIZES = (
     (200, 200, 200),
 )
 # Sizes between the edge sizes, two of which need the same padding, and beyond them; one is a multiple of every tile.
-MORE_SIZES, LARGE_SIZES = ((259, 67, 261), (20, 20, 20), (18, 18, 18)), ((517, 130, 515), (512, 512, 512))
+MORE_SIZES, LARGE_SIZES = (
+    ((259, 67, 261), (20, 20, 20), (18, 18, 18)),
+    ((517, 130, 515), (512, 512, 512), (1_100, 8_200, 9)),
+)
 # For transfers in pieces of up to 1,048,576 elements: there are 20 of the left factor, and 3 in a third of each length.
 MANY_PIECES = (10_007, 2_053, 61)
 TIME_LIMIT = 180  # seconds per result
@@ -149,6 +152,11 @@ def special_inputs(size, seed=0):
         yield "overflow: ", (np.full_like(a, 1e30), np.full_like(b, 1e30))
         yield "large and small values: ", (a * np.float32(1e18), b * np.float32(1e-18))
         yield "zeros: ", (np.zeros_like(a), -b)
+        for factor in (0, 1):  # 0 × NaN is NaN
+            both = a.copy(), b.copy()
+            both[factor][(slice(None), 0) if factor else 0] = 0
+            both[1 - factor][(0, 0)] = np.nan
+            yield "zeros beside NaN: ", both
         rng = np.random.default_rng(seed)
         rows, columns = (2.0 ** rng.integers(-50, 40, shape) for shape in ((len(a), 1), b.shape[1]))
         yield "rows and columns of different magnitudes: ", (a * np.float32(rows), b * np.float32(columns))

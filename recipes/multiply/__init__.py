@@ -30,7 +30,7 @@ def wrong_inputs():
     """What a recipe must refuse with a ValueError that names both shapes."""
     return [
         (np.zeros(shape, np.float32), np.zeros(other, np.float32))
-        for shape, other in (((3,), (4,)), ((3,), (1,)), ((2, 3), (3, 2)))
+        for shape, other in (((3,), (4,)), ((3,), (1,)), ((2, 3), (3, 2)), ((3,), (3, 1)), ((3,), (1, 3)))
     ]
 
 
