@@ -521,6 +521,19 @@ def test_a_tuned_recipe_that_is_hardly_faster_is_not_said_to_take_no_less(second
     assert "No recipe that is tuned" not in printed(found, *both)
 
 
+def test_of_what_ties_that_is_named_which_costs_nothing_to_take():
+    def told(first, second, **facts):
+        both = [
+            making.result(name, LARGE, seconds, 0.01, origin=making.BOX, **facts)
+            for name, seconds in ((first, 1.0), (second, 1.005))
+        ]
+        return printed(advised(*both), *both)
+
+    words = "numpy ties with it: another run may have another order. With NumPy, there is nothing to change."
+    assert words in told("joblib", "numpy")
+    assert "cutile belongs to the environment cutile, and cupy to this one." in told("cutile", "cupy", **ON_GPU)
+
+
 def test_what_the_samples_do_not_tell_apart_ties():
     origin = {"origin": making.BOX}
     results = [

@@ -111,6 +111,12 @@ def _reasons(found: Advice) -> Iterator[str]:
     if pick.ties:
         names = _names([each.technique for each in pick.ties])
         yield f"{names} tie{'s' * (len(pick.ties) == 1)} with it: another run may have another order."
+        if any(each.technique == "numpy" for each in pick.ties):
+            yield "With NumPy, there is nothing to change."
+        own = machine.environment()
+        here = [each.technique for each in pick.ties if each.recipe.environment == own]
+        if first.recipe.environment != own and here:
+            yield f"{first.technique} belongs to the environment {first.recipe.environment}, and {here[0]} to this one."
     told: dict[str, str] = {}
     plain, tuned = found.elsewhere.get("idiomatic"), _tuned_elsewhere(found)
     for name, other in (
