@@ -158,7 +158,7 @@ class Comparison:
                         recipe, "measure", sizes, started, spent=spent, answers=None if alone else folder
                     )
                     for result in results:
-                        outcome.measured += 1
+                        outcome.measured += result.status != Status.SKIPPED
                         newest[result.key] = result.again(run, newest.get(result.key))
                         if save:
                             save(recipe, result, run)
