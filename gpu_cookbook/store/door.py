@@ -6,10 +6,11 @@ import json
 import math
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar, cast
 
 from jsonschema_rs import Draft202012, Draft202012Validator, Registry, ValidationError
 
@@ -32,7 +33,7 @@ class Unfit(ValueError):
 def fit(text: bytes, kind: str) -> Any:
     """The value that this JSON text stands for, if it fits the schema of that name; its texts are plain. NaN and
     Infinity, which JSON does not have, are texts of these names."""
-    return _thread(os.getpid()).submit(_fit, text, kind).result()
+    return _in_thread(_fit, text, kind)
 
 
 def _fit(text: bytes, kind: str) -> Any:
@@ -103,7 +104,7 @@ def everywhere(folder: Path, file: str) -> dict[Path, str | None]:
 
 def fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
     """[(number, value) of each line that fits], [(number, fault) of each other]."""
-    return _thread(os.getpid()).submit(_fit_lines, content, kind).result()
+    return _in_thread(_fit_lines, content, kind)
 
 
 def _fit_lines(content: bytes, kind: str) -> tuple[list[tuple[int, Any]], list[tuple[int, Unfit]]]:
@@ -150,12 +151,35 @@ def _validator(kind: str) -> Draft202012Validator:
     return Draft202012Validator(schemas[f"{kind}.json"], registry=Registry(list(schemas.items()), draft=Draft202012))
 
 
+def _in_thread(function: Callable[[bytes, str], T], content: bytes, kind: str) -> T:
+    """What the function returns or raises, called in the thread of this process that reads JSON and validates it.
+    jsonschema_rs writes numbers by Python's str(), which runs the handlers of signals, and drops what they raise, such
+    as KeyboardInterrupt; but only the main thread runs them. The queues are SimpleQueues, since Ctrl-C may come at any
+    moment: the locks of others, as of an executor, could stay locked for ever."""
+    answer: SimpleQueue[Any] = SimpleQueue()
+    _jobs(os.getpid()).put((function, content, kind, answer))
+    found, error = answer.get()
+    if error is not None:
+        raise error
+    return cast("T", found)
+
+
 @cache
-def _thread(process: int) -> ThreadPoolExecutor:
-    """The thread in which this process reads JSON and validates it. jsonschema_rs writes numbers by Python's str(),
-    which runs the handlers of signals, and drops what they raise, such as KeyboardInterrupt; but only the main thread
-    runs them. A fork has no threads, and makes its own."""
-    return ThreadPoolExecutor(1)
+def _jobs(process: int) -> "SimpleQueue[Any]":
+    """What the thread of this process is to do. A fork has no threads, and makes its own."""
+    jobs: SimpleQueue[Any] = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            function, content, kind, answer = jobs.get()
+            try:
+                answer.put((function(content, kind), None))
+            except Exception as error:
+                answer.put((None, error))
+            del content, answer
+
+    Thread(target=work, daemon=True).start()
+    return jobs
 
 
 def _message(error: ValidationError) -> str:
