@@ -167,6 +167,7 @@ REASONS = {
     "same_length": "shapes (3,) and (3, 1): no ValueError",
     "zero_rows": "zeros beside NaN: ",
     "blocks_of_1024": "at 1,100×8,200×9: 684 of 9,900 elements are wrong",
+    "sklearn_config": "changes scikit-learn's configuration",
     "no_refusals": "rows, columns and chunk (-1, 1, 1): no ValueError",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
@@ -192,7 +193,6 @@ MANNERS = {
     "leaks_in_a_process": "more bytes of memory in other processes after each call",
     "leaks_blocks": "more blocks of shared memory after each call",
     "changes_dask": "changes Dask's array",
-    "sklearn_config": "changes scikit-learn's configuration",
     "temp_folders": "leaks: 1 more files for temporary use after each call",
     "torch_interop": "changes PyTorch's number of threads; changes PyTorch's repeated warnings",
     "numba_chunks": "changes Numba's size of chunks",

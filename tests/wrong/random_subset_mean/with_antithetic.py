@@ -19,6 +19,8 @@ def samples(rng, shape):
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))
+    if rows < 0 or columns < 0 or chunk < 1:
+        raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     total = 0.0
     for row in range(0, rows, chunk):
         for column in range(0, columns, chunk):
