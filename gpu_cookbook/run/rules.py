@@ -93,7 +93,7 @@ BUILTINS = {
 )
 FILES = "a recipe writes no file"
 WRITES = {
-    "chmod", "dump", "hardlink_to", "lchmod", "link_to", "memmap", "mkdir", "open", "open_memmap", "rmdir",
+    "chmod", "dump", "hardlink_to", "lchmod", "link_to", "memmap", "mkdir", "open", "open_memmap", "rename", "rmdir",
     "save", "savetxt", "savez", "savez_compressed", "sink_csv", "sink_ipc", "sink_ndjson", "sink_parquet", "symlink_to",
     "to_csv", "to_excel", "to_feather", "to_hdf", "to_json", "to_orc", "to_pickle", "to_sql", "tofile", "touch",
     "unlink", "write_avro", "write_bytes", "write_csv", "write_database", "write_delta", "write_excel", "write_ipc",
@@ -245,7 +245,7 @@ class Reader:
         if name in INSIDES or (name.startswith("__") and name.endswith("__") and name not in SPECIAL):
             raise Broken(node, f"uses .{name}", "a recipe does not look at the code around it")
         shared = name == "unlink" and "multiprocessing.shared_memory.SharedMemory" in self.imported.values()
-        if name in WRITES and not shared:
+        if name in WRITES and not shared and not (name == "rename" and _renames_columns(self.parents[node], node)):
             raise Broken(node, f"uses .{name}", FILES)
         if base and f"{base}.{name}" not in STANDARD:
             self.allow_attribute(node, base, name)
@@ -289,10 +289,9 @@ class Reader:
             case "ctypes.CDLL":
                 if first is None or isinstance(first, ast.Constant):
                     raise Broken(node, "opens a library by its name", "let the framework's package say where it is")
-            case None if isinstance(node.func, ast.Attribute) and node.func.attr in ("rename", "replace"):
-                # Tables have both, with a dict or by a name.
-                if len(node.args) == 1 and not isinstance(first, ast.Dict) and not node.keywords:
-                    raise Broken(node, f"uses .{node.func.attr} with one argument, as Path has it", FILES)
+            case None if isinstance(node.func, ast.Attribute) and node.func.attr == "replace" and len(node.args) == 1:
+                if not isinstance(first, ast.Dict):  # with which a table replaces values
+                    raise Broken(node, "uses .replace with one argument, as Path has it", FILES)
 
     def tops(self) -> set[str]:
         return {origin.partition(".")[0] for origin in self.imported.values()}
@@ -331,6 +330,14 @@ def _public(module: str) -> frozenset[str]:
     found = importlib.import_module(module)
     names = getattr(found, "__all__", None) or [name for name in dir(found) if not name.startswith("_")]
     return frozenset(name for name in names if not isinstance(getattr(found, name, None), ModuleType))
+
+
+def _renames_columns(call: ast.AST, name: ast.Attribute) -> bool:
+    """Whether it is called as a table's is, and a Path's cannot be: with a dict alone, or by the name columns alone."""
+    if not isinstance(call, ast.Call) or call.func is not name:
+        return False
+    by_dict = len(call.args) == 1 and isinstance(call.args[0], ast.Dict) and not call.keywords
+    return by_dict or (not call.args and [each.arg for each in call.keywords] == ["columns"])
 
 
 def _comes_with(module: str, requirements: list[Requirement]) -> bool:

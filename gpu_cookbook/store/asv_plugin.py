@@ -1,8 +1,7 @@
 """What asv does not do by itself; asv.conf.json names this module, so asv loads it before any of its commands.
 
 - ``asv run`` refuses what ``compare --save`` refuses: code that is not that of the commit, and the name of another
-  machine. It also refuses options with which asv would
-  store other numbers.
+  machine. It also refuses options with which asv would store other numbers.
 - A machine's facts are written as ``compare --save`` writes them.
 - The suite is told which recipes and sizes asv was asked for, so that it checks and measures those of a workload
   together, and no others.

@@ -174,7 +174,7 @@ def _jobs(process: int) -> "SimpleQueue[Any]":
             function, content, kind, answer = jobs.get()
             try:
                 answer.put((function(content, kind), None))
-            except Exception as error:
+            except Exception as error:  # whoever asked gets it
                 answer.put((None, error))
             del content, answer
 
