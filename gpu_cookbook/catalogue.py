@@ -303,7 +303,7 @@ def _folders() -> dict[str, tuple[str, str | None]]:
     """Workload -> the first line of its docstring, and what is wrong with its file, as far as reading it tells."""
     found: dict[str, tuple[str, str | None]] = {}
     for file in sorted(folder / "__init__.py" for folder in FOLDER.iterdir()):
-        if os.path.lexists(file):
+        if os.path.lexists(file) or any(file.parent.glob("with_*.py")):
             try:
                 found[file.parent.name] = _read_workload(file), None
             except BrokenRecipe as error:
@@ -335,14 +335,18 @@ def _in(workload: str) -> list[Recipe]:
         return []
     found = []
     _, fault = _folders()[workload]
-    for path in (FOLDER / workload).glob("with_*.py"):
+    for path in (FOLDER / workload).glob("[!.]*.py"):
+        if path.name == "__init__.py":
+            continue
         try:
+            if not path.name.startswith("with_"):
+                raise BrokenRecipe(f"{path}: a recipe's file is called with_TECHNIQUE.py (see CONTRIBUTING.md)")
             recipe = replace(read(path), fault=fault)
             _require_contract(recipe)
             for name in recipe.kernels:
                 kernel_text(path, name)
         except BrokenRecipe as error:
-            technique = path.stem.removeprefix("with_")
+            technique = path.stem.removeprefix("with_") if path.name.startswith("with_") else path.name
             recipe = Recipe(workload, technique, path, "", technique, "", "", fault=plain(str(error)))
         found.append(recipe)
     return sorted(found, key=lambda r: (r.technique != "numpy", r.technique))

@@ -386,10 +386,10 @@ def obstacle(recipe: "Recipe") -> str | None:
     """Why this recipe cannot run here, in one line, or None."""
     if recipe.fault:
         return recipe.fault
+    if lacks_gpu(recipe):  # first: no environment helps
+        return "needs an NVIDIA GPU, but this machine has none"
     if recipe.environment != environment():
         return f"belongs to the environment {recipe.environment}: make compare ENVIRONMENT={recipe.environment}"
-    if lacks_gpu(recipe):
-        return "needs an NVIDIA GPU, but this machine has none"
     if missing(recipe):
         return missing(recipe)
     if recipe.needs and not program(recipe.needs):

@@ -39,6 +39,7 @@ RECIPES = {  # in multiply: what is in the file, and the end of what is said abo
     "folder": (None, "/with_folder.py: is not a file"),
     "dangling": ("/nowhere", "/with_dangling.py: is not a file"),
     "unreadable": ("/proc/self/mem", "/with_unreadable.py: cannot be read: Input/output error"),  # not even by root
+    **{name: (NUMPY, f"/{name}: a recipe's file is called with_TECHNIQUE.py (see C") for name in ("cupy.py", "_x.py")},
     **{
         name: (NUMPY, f"/with_{name}.py: a technique's name has only the letters a to z, digits and '_', begins")
         for name in ("", "2d", "UPPER", "a b", "a-b", "ü")
@@ -50,6 +51,7 @@ WORKLOADS = {  # what is in __init__.py, and the end of what is said about it
     "misspelt": (INCREMENT.replace("LARGE_SIZES", "LARGER_SIZES"), "/misspelt/__init__.py: defines LARGER_SIZES: is "),
     "marking": ("\ufeff" + INCREMENT, "/marking/__init__.py: begins with a byte order mark: save the file in UTF-8"),
     "linked": ("/nowhere", "/linked/__init__.py: is not a file"),
+    "absent": (None, "/absent/__init__.py: is not a file"),
     "sizeless": (
         INCREMENT + "SIZES = ()",
         "/sizeless/__init__.py: SIZES is not a tuple of one size or more, each an int, or each a tuple of equally many"
@@ -95,13 +97,14 @@ def broken(repository, tmp_path_factory):
         if (path.parent.name, path.stem.removeprefix("with_")) not in GOOD:
             path.unlink()
     for name, (content, _) in RECIPES.items():
-        put(folder / "recipes" / "multiply" / f"with_{name}.py", content)
+        put(folder / "recipes" / "multiply" / (name if name.endswith(".py") else f"with_{name}.py"), content)
     for name, (content, _) in WORKLOADS.items():
         shutil.copytree(folder / "recipes" / "increment", folder / "recipes" / name)
         path = folder / "recipes" / name / "with_numpy.py"
         path.write_text(path.read_text(encoding="utf-8").replace("def increment(", f"def {name}("), encoding="utf-8")
         (folder / "recipes" / name / "__init__.py").unlink()
-        put(folder / "recipes" / name / "__init__.py", content)
+        if content is not None:
+            put(folder / "recipes" / name / "__init__.py", content)
     put(folder / "recipes" / "random_subset_mean" / "with_broken.py", "def (")
     shutil.copy(catalogue.FOLDER / "random_subset_mean" / "with_numpy.py", folder / "recipes" / "random_subset_mean")
     with (folder / ".gitignore").open("a") as ignored:
