@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -121,7 +122,11 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
         found.append(error("results", "there are none", "Measure: gpu-cookbook compare --save --machine NAME"))
     if not files and not complaints:
         found.append(error("machine.json", "there are no results of asv beside it", "Send the folder as it was made."))
-    name = next((each for each in (source, folder.name) if each and MACHINE.fullmatch(each)), "NAME")
+    stored, at_base = store.load()[0], machines_at(store.root, base)
+    # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
+    own = [each for each in stored if each.stored.machine not in {folder.name, *at_base}]
+    names = (source, *(name for name, _ in _same(results, own).most_common()), folder.name)
+    name = next((each for each in names if each and MACHINE.fullmatch(each)), "NAME")
     found += _names(folder, files, name)
     found += _gpus(files, results)
     found += _private(folder, files)
@@ -133,9 +138,8 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
     found += _ends(shown, save)
     found += _complete(shown, save)
     found += _lines(store, folder, base)
-    # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
-    known = machines_at(store.root, base) - {folder.name, source}
-    others = [each for each in store.load()[0] if each.stored.machine in known]
+    known = at_base - {folder.name, source}
+    others = [each for each in stored if each.stored.machine in known]
     found += _copied(results, others)
     found += _plausible(shown, [*others, *results])
     return Verdict(door.shown(folder), f"{_summary(results)}; compared with {base}", _gathered(found))
@@ -639,24 +643,28 @@ def _lines(store: Store, folder: Path, base: str) -> Iterator[Finding]:
 
 
 def _copied(results: Sequence[Result], others: Sequence[Result]) -> Iterator[Finding]:
-    """No two measurements agree in every digit."""
+    for name, count in sorted(_same(results, others).items()):
+        if count >= FEW:
+            yield error(
+                "plausibility",
+                f"{count} times are those of {name} to the last digit",
+                "Send what was measured on this machine.",
+            )
+
+
+def _same(results: Sequence[Result], others: Sequence[Result]) -> Counter[str]:
+    """{machine: how many of its times are these}. No two measurements agree in every digit."""
     known: dict[Any, set[str]] = {}
     for each in others:
         for metric, timing in each.timings.items():
             known.setdefault((*each.work, metric, timing.median), set()).add(each.stored.machine)
-    same = [
+    same = (
         name
         for each in results
         for metric, timing in each.timings.items()
         for name in known.get((*each.work, metric, timing.median), ())
-    ]
-    for name in sorted(set(same)):
-        if same.count(name) >= FEW:
-            yield error(
-                "plausibility",
-                f"{same.count(name)} times are those of {name} to the last digit",
-                "Send what was measured on this machine.",
-            )
+    )
+    return Counter(same)
 
 
 def _plausible(shown: Sequence[Result], stored: Sequence[Result]) -> Iterator[Finding]:
