@@ -181,7 +181,7 @@ def test_compare_measures_the_others_and_stores_them(broken):
     table, _ = cookbook(broken, "compare", "half", "-s", "1000", "--format", "csv", code=1)
     assert "half/__init__.py: line 1: invalid syntax" in table
     table, _ = cookbook(broken, "compare", "half", "-s", "1000", code=1)
-    assert "No recipe ran." in table
+    assert "Nothing was measured." in table
     cookbook(broken, "compare", *names, "--save", "--machine", "m", code=1)
     out, err = cookbook(broken, "tables", "--machine", "m", "--format", "json")
     rows = [row for table in json.loads(out) for row in table["rows"] if row["table"] == "measured"]

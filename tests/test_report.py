@@ -169,8 +169,8 @@ def test_numpy_beside_the_tuned_ones_is_not_the_best_of_its_lane():
 def test_what_the_marks_mean_stands_below_where_there_are_any():
     assert "* is the best in its lane. = is tied with the best" in " ".join(note.text for note in lanes()[0].notes)
     (table,) = tables.compared([skipped("x", 100)])
-    assert [note.text for note in table.notes] == ["No recipe ran.", "skipped: x: no GPU"]
-    assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "No recipe ran.", "skipped: x: no GPU"]
+    assert [note.text for note in table.notes] == ["Nothing was measured.", "skipped: x: no GPU"]
+    assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "Nothing was measured.", "skipped: x: no GPU"]
 
 
 def test_only_the_metrics_that_are_there_are_explained():
@@ -315,7 +315,7 @@ def test_a_page_has_what_failed_and_why_escaped():
 def test_a_page_of_nothing_has_the_reasons():
     written = html_page.comparison([skipped("x", 100), skipped("y", 100)], FACTS)
     page = Page(written)
-    assert "No recipe ran." in written and "skipped: x, y: no GPU" in written and "medians" not in written
+    assert "Nothing was measured." in written and "skipped: x, y: no GPU" in written and "medians" not in written
     assert page.tags["svg"] == page.tags["table"] == 0
     assert "<h1>" in html_page.comparison([], FACTS)
 

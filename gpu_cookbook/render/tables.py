@@ -221,7 +221,7 @@ def side_by_side(results: Iterable[Result]) -> Table:
     statement = catalogue.workloads().get(workload, "").partition(": ")[2]
     title = f"{workload}: {statement}" if statement else workload
     head = ("technique", "on", *(head for head, _ in used))
-    notes = [*[Entry("No recipe ran.")] * (not rows), *reasons_of(results)]
+    notes = [*[Entry("Nothing was measured.")] * (not rows), *reasons_of(results)]
     return Table(title, head, "ll" + "r" * len(used), rows, notes, [], workload)
 
 
