@@ -216,11 +216,9 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListFo
     others = [name for name in catalogue.environments() if name != machine.environment()]
     environment = f" in the environment {machine.environment()} (there is also: {', '.join(others)})" if others else ""
     run = "runs" if len(here) == 1 else "run"
-    last = (
-        f"{counted(len(recipes), 'recipe')}, {len(here)} of which {run} here{environment}. To print one of them:"
-        f" gpu-cookbook show {one.workload} {one.technique}"
-    )
+    last = f"{counted(len(recipes), 'recipe')}, {len(here)} of which {run} here{environment}. To print one of them:"
     out.print(Text(plain(last)))
+    out.print(Text(plain(f"    gpu-cookbook show {one.workload} {one.technique}")), soft_wrap=True)
 
 
 def _listed(recipe: catalogue.Recipe, obstacle: str | None) -> dict[str, object]:
@@ -763,7 +761,7 @@ def send(
     except store.StoreError as error:
         fail(str(error))
     out = console()
-    out.print(Shown(verdict))
+    out.print(Shown(verdict), crop=False)
     if verdict.errors:
         these = "this error" if verdict.errors == 1 else "these errors"
         print(f"Mend {these}, then run send again.", file=sys.stderr)
@@ -813,7 +811,7 @@ def verify(
     else:
         out = console()
         for verdict in verdicts:
-            out.print(Shown(verdict))
+            out.print(Shown(verdict), crop=False)
             out.print()
         if not verdicts:
             print(f"No results differ since {plain(since or '')}.")

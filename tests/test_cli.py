@@ -131,6 +131,7 @@ def test_list_never_cuts_a_name_and_leaves_no_column_out(width, monkeypatch, cap
     cli.list_recipes()
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= width
+    assert out.endswith("\n    gpu-cookbook show multiply numpy\n")  # whole, to be copied
     techniques = {recipe.technique for recipe in catalogue.recipes()}
     assert techniques <= set(out.split())
     firsts = [found[1] for line in out.splitlines() if (found := re.match(r" (\w+) ", line)) and found[1] in techniques]

@@ -13,13 +13,14 @@ import pytest
 from cloning import copy_repository, drawing_only, rewrite
 from conftest import git, invoked
 from lines import OBEYED, dumped, mutants
+from rich.console import Console
 from scaling import keep, plain, row
 from test_door import SEVERAL
 from test_hostile import HOSTILE
 from test_site import cloned
 from test_store import add, commit_later
 
-from gpu_cookbook import catalogue, doctor, machine, terminal
+from gpu_cookbook import catalogue, cli, doctor, machine, terminal
 from gpu_cookbook.doctor import facts
 from gpu_cookbook.render import tables
 from gpu_cookbook.render.verdict import Shown
@@ -770,6 +771,14 @@ def test_send_says_where_the_folder_lies_and_what_to_do_and_verify_agrees(clone,
     (clone / "build/send" / MACHINE / "x").write_text("")
     out, _ = invoked("verify", f"build/send/{MACHINE}", code=1)
     assert "error  x: is not a file of results" in out and "1 error, 0 notes: it cannot be accepted as it is" in out
+
+
+def test_a_command_that_verify_advises_is_one_line_in_a_narrow_terminal(clone, folder, monkeypatch):
+    monkeypatch.setattr(cli, "console", lambda: Console(highlight=False, width=60))
+    lines = invoked("verify", str(folder))[0].splitlines()
+    command = "gpu-cookbook compare --save --machine mine --resume measures what is missing."
+    assert f"       -> {command}" in lines
+    assert max(len(line) for line in lines if "gpu-cookbook" not in line) <= 60
 
 
 def test_a_disk_that_gets_full_is_said_and_nothing_is_left_on_it(clone, folder, monkeypatch):

@@ -1,5 +1,6 @@
 """What ``gpu-cookbook verify`` and ``send`` found about a folder, for a terminal."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,10 +13,14 @@ from gpu_cookbook.results import grouped
 from gpu_cookbook.store.verifying import Finding, Verdict
 from gpu_cookbook.units import counted
 
+COMMAND = re.compile(r"(gpu-cookbook|pip|git|asv) [a-z]")
+INDENT = 7  # of what to do: as wide as error and note
+
 
 @dataclass(frozen=True)
 class Shown:
-    """A verdict: the errors, then the notes. What to do stands once, below all those that it mends."""
+    """A verdict: the errors, then the notes. What to do stands once, below all those that it mends. Where it has a
+    command to copy, it is one line even where that is wider: print it with ``crop=False``."""
 
     verdict: Verdict
 
@@ -28,7 +33,11 @@ class Shown:
             for each in those:
                 yield _line(each)
             if those[0].advice:
-                yield Padding(Text(f"-> {those[0].advice}", style="cyan", overflow="fold"), (0, 0, 0, 7), expand=False)
+                advice = Text(f"-> {those[0].advice}", style="cyan", overflow="fold")
+                if COMMAND.search(advice.plain):
+                    yield Text.assemble(" " * INDENT, advice, no_wrap=True, overflow="ignore")
+                else:
+                    yield Padding(advice, (0, 0, 0, INDENT), expand=False)
         yield Text("")
         notes = len(verdict.findings) - verdict.errors
         end = "it cannot be accepted as it is" if verdict.errors else "it can be accepted"
