@@ -1034,7 +1034,7 @@ def test_the_memory_of_a_stored_machine_is_what_its_file_says(clone, facts, memo
 def test_without_a_commit_it_says_so(clone):
     shutil.rmtree(clone / ".git")
     _, err = invoked("tables", code=2)
-    assert "is not a git repository with a commit" in err
+    assert "is not a git repository with a commit. Clone the project with git clone, and run this there." in err
 
 
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch):

@@ -99,7 +99,10 @@ def head(root: Path) -> str:
     """The commit that is checked out; StoreError if there is none."""
     if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         return found
-    raise StoreError(f"Stored results belong to commits, but {root} is not a git repository with a commit.")
+    raise StoreError(
+        f"Stored results belong to commits, but {root} is not a git repository with a commit."
+        " Clone the project with git clone, and run this there."
+    )
 
 
 def web_address(root: Path) -> str | None:
