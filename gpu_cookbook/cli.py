@@ -507,6 +507,8 @@ def choose_recipe(
         fail("\n".join([*complaints, str(error), *elsewhere]))
     out = console()
     out.print(shown.advice(found, known, machine_name is None, out.width), crop=False)
+    if outcome.interrupted:
+        say("Stopped early: of other recipes nothing is known.")
     complain(complaints)
     if outcome.interrupted:
         raise typer.Exit(130)

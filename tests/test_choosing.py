@@ -1253,6 +1253,15 @@ def test_what_could_not_be_measured_is_said_with_the_reason(undisturbed, monkeyp
     assert err.endswith("Every time was disturbed, as said above. Stop other programs and repeat this.\n")
 
 
+def test_advice_from_fewer_recipes_after_ctrl_c_says_so(undisturbed, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    stopped = compare.Outcome([on_cpu("numpy", 3_000, 1e-5)], interrupted=True)
+    monkeypatch.setattr(compare.Comparison, "measure", lambda *_, **__: stopped)
+    out, err = invoked("choose", "multiply", "-s", "3000", "--measure", code=130)
+    assert "No time but that of numpy" in out or "Only numpy" in out
+    assert err.endswith("Stopped early: of other recipes nothing is known.\n")
+
+
 def test_where_every_time_was_disturbed_stored_results_may_tell(undisturbed, monkeypatch, clone):
     recipe, doubtful = catalogue.find("multiply", "numpy"), on_cpu("numpy", 3_000, 1e-5, **DOUBTFUL)
     Writer(Store(), "m").add(recipe, on_cpu("numpy", transfer=1.0))
