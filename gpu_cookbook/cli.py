@@ -960,15 +960,16 @@ def scale(
         say(cannot_show(form, error))
         text, undrawn = format.as_json([scaling.record(row) for row in rows]), True
     deliver(text, form)
-    failed = sum(row.status == "failed" for row in rows)
-    print(f"{counted(len(rows), 'row')}, {failed} failed{'; stopped early' if ended else ''}", file=sys.stderr)
+    numbers = Counter(row.status for row in rows)
+    totals = ", ".join(f"{numbers[status]} {status}" for status in (Status.OK, Status.FAILED, Status.SKIPPED))
+    print(f"{counted(len(rows), 'row')}: {totals}{'; stopped early' if ended else ''}", file=sys.stderr)
     if plot and not drawn_into(plot, rows, machine.processor()):
         undrawn = True
     if isinstance(ended, KeyboardInterrupt):
         raise typer.Exit(130)
     if ended:
         fail(f"Stopped: {ended}")
-    if failed or unkept or undrawn:
+    if numbers[Status.FAILED] or unkept or undrawn:
         raise typer.Exit(1)
 
 

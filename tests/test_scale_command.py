@@ -36,6 +36,17 @@ def test_a_drawing_that_cannot_be_is_said_before_anything_is_measured(file, word
     assert words in err and out == "" and not any(tmp_path.iterdir())
 
 
+# ---- What is said at the end.
+
+
+def test_the_totals_tell_what_was_skipped_from_what_was_measured(monkeypatch):
+    skipped = row(status="skipped", mode=None, reason="no GPU")
+    monkeypatch.setattr(scale, "prepare", lambda *_: ([], [skipped, skipped]))
+    monkeypatch.setattr(scale, "measure_all", lambda *_: ([row("numpy")], KeyboardInterrupt()))
+    _, err = invoked("scale", code=130)
+    assert err.endswith("3 rows: 1 ok, 0 failed, 2 skipped; stopped early\n")
+
+
 # ---- What is kept.
 
 
