@@ -754,7 +754,7 @@ def test_no_framework_is_tried_outside_its_environment(monkeypatch):
 def test_the_environment_is_named():
     assert says(GPU, "Environment", "ok", "").value == "main"
     here = but(OTHER, environment="other")
-    assert says(here, "Environment", "ok", "make doctor ENVIRONMENT=NAME: main, third").value == "other"
+    assert says(here, "Environment", "ok", "there is also main, third: make doctor ENVIRONMENT=NAME").value == "other"
 
 
 def test_an_unknown_environment():
@@ -890,6 +890,13 @@ def test_a_command_is_whole_when_it_is_copied(width):
     command = "\n".join(lines[start : lines.index("", start)])
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, env={"PATH": "/bin"})
     assert done.stdout == f"one two {folder}:/bin\nthree\n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_command_for_another_environment_is_never_broken_over_lines(width):
+    lines = shown(doctor.judge(OTHER), width).splitlines()
+    for command in ("make doctor ENVIRONMENT=NAME", "make doctor ENVIRONMENT=other"):
+        assert any(line.rstrip().endswith(command) for line in lines)
 
 
 @pytest.mark.parametrize("width", [1, 4, 8, 9, 10, 11, 20])

@@ -85,7 +85,7 @@ def _judge_environment(facts: Facts) -> Finding:
         why = f"{machine.VARIABLE} names an unknown environment; there are: {names}"
         return Finding("Machine", "Environment", here, "broken", why, f"unset {machine.VARIABLE}")
     others = [name for name in facts.environments if name != here]
-    about = f"examine another one with make doctor ENVIRONMENT=NAME: {', '.join(others)}" if others else ""
+    about = f"there is also {', '.join(others)}: make doctor ENVIRONMENT=NAME" if others else ""
     return Finding("Machine", "Environment", here, "ok", about)
 
 
@@ -460,19 +460,24 @@ class _Report:
                 row.add_column(width=names, no_wrap=True)
                 row.add_column(min_width=max(short), overflow="fold")
                 row.add_column(overflow="fold")
+                words, command = finding.explanation, finding.fix
+                room = options.max_width - 9 - names - max(*short, len(finding.value))  # what the other columns leave
+                if len(words) > room and ": make " in words:  # where it would be broken, it stands below, whole
+                    words, _, rest = words.partition(": make ")
+                    command = f"make {rest}"
                 quiet = "dim" if finding.status == "ok" or colour == "dim" else ""
                 row.add_row(
                     Text(mark, colour),
                     Text(finding.name, "dim" if colour == "dim" else ""),
                     Text(finding.value, quiet and colour if colour == "dim" else ""),
-                    Text(finding.explanation, quiet),
+                    Text(words, quiet),
                 )
                 yield Padding(row, (0, 0, 0, 2))
-                if finding.fix in commands:
+                if command in commands:
                     yield Text(" " * 7 + "the same command as above", style="dim")
                     continue
-                commands |= {finding.fix} - {""}
-                for indent, line in _continued(finding.fix, 7, options.max_width - 1):
+                commands |= {command} - {""}
+                for indent, line in _continued(command, 7, options.max_width - 1):
                     # Not Padding: it fills the line with spaces, and a backslash before a space does not continue
                     # the line.
                     yield Text.assemble(" " * indent, (line, "cyan"), no_wrap=True)
