@@ -271,7 +271,7 @@ def main() -> None:
     results, complaints = store.Store().load()
     found, out = tables(results), console()
     if out.is_terminal:
-        out.print(text.terminal(found, out.width))
+        out.print(text.terminal(found, out.width), crop=False)
     else:
         sys.stdout.write(text.as_markdown(found))
     complain(complaints)

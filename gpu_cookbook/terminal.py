@@ -174,7 +174,7 @@ def drawn(found: Sequence[Any], out: Console) -> str:
 
     # Afterwards, rich writes nothing to its file, and a full one may refuse even that.
     with contextlib.suppress(OSError), out, out.capture() as captured:
-        out.print(text.terminal(found, out.width))
+        out.print(text.terminal(found, out.width), crop=False)
     return captured.get()
 
 

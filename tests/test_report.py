@@ -133,7 +133,7 @@ def lanes():
 def drawn(found, width):
     """The lines on a terminal."""
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(text.terminal(found, width))
+    console.print(text.terminal(found, width), crop=False)
     return console.export_text().splitlines()
 
 
@@ -171,6 +171,13 @@ def test_what_the_marks_mean_stands_below_where_there_are_any():
     (table,) = tables.compared([skipped("x", 100)])
     assert [note.text for note in table.notes] == ["Nothing was measured.", "skipped: x: no GPU"]
     assert drawn([table], 80)[:3] == ["multiply: c = a * b, float32.", "Nothing was measured.", "skipped: x: no GPU"]
+
+
+def test_a_command_at_the_end_of_a_note_is_never_broken_over_lines():
+    install = 'pip install "some-package[extra]" another-package --index-url https://packages.example/whl/cu126'
+    (table,) = tables.compared([skipped("x", 100, reason=f"x not installed: {install}")])
+    assert drawn([table], 60)[2:4] == ["skipped: x: x not installed:", install]
+    assert drawn([table], 200)[2] == f"skipped: x: x not installed: {install}"
 
 
 def test_only_the_metrics_that_are_there_are_explained():

@@ -22,6 +22,7 @@ WRAP = 20  # characters: the least width of a column of words before it is moved
 LEAST = 10  # the same in a terminal that has no room for that even below
 GAP = 3  # characters between two columns
 BREAK = re.compile("(?<=[×_])(?=[^ ])")  # where a head that is too long takes another line
+COMMAND = re.compile("(?<=:) ((pip|make|gpu-cookbook|[A-Z_]+=[^ ]+ gpu-cookbook) (?:[^:]|:(?! ))+)$")
 STYLES = {
     "group": Style(bold=True),
     **dict.fromkeys(("best", "tie", "faster", "recipes", "right"), Style.parse("green")),
@@ -42,7 +43,7 @@ def recipe_file(recipe: Recipe) -> str:
 
 def terminal(tables: Iterable[Table], width: int) -> RenderableType:
     """A rich renderable no wider than ``width``. Columns that do not fit are moved below, with those that name the row
-    repeated."""
+    repeated. A command is one line even where that is wider: print it with ``crop=False``."""
     parts: list[RenderableType] = []
     for table in tables:
         parts.append(Text(table.title, style="bold"))
@@ -65,8 +66,19 @@ def terminal(tables: Iterable[Table], width: int) -> RenderableType:
                     drawn.add_section()
                 drawn.add_row(*(_drawn(row[i]) for i in columns))
             parts.append(drawn)
-        parts += [*map(_drawn, table.notes), Text()]
+        parts += [*(line for note in table.notes for line in _lines(note, width)), Text()]
     return Group(*parts)
+
+
+def _lines(note: Entry, width: int) -> list[Text]:
+    """A note. A command at its end, which would be broken where the note takes several lines, has one of its own."""
+    text = _drawn(note)
+    command = COMMAND.search(text.plain)
+    if not command or cell_len(text.plain) <= width:
+        return [text]
+    line = text[command.start(1) :]
+    line.no_wrap, line.overflow = True, "ignore"
+    return [text[: command.start()], line]
 
 
 def _drawn(entry: Entry) -> Text:
