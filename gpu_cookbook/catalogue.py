@@ -466,11 +466,15 @@ def choose(
     selects everything. UnknownName if a name does not exist."""
     for name in workload_names:
         if name not in _folders():
+            if any(name == each.technique for each in _every()):
+                raise UnknownName(f"{name} is not a workload but a technique: --technique {name}")
             raise UnknownName(nearest("workload", name, list(_folders())))
     mine = [recipe for name in _folders() if not workload_names or name in workload_names for recipe in _in(name)]
     theirs = sorted({each.technique for each in mine})
     for name in technique_names:
         if name not in theirs and name not in {each.technique for each in _every()}:
+            if name in _folders():
+                raise UnknownName(f"{name} is not a technique but a workload: it stands without --technique")
             raise UnknownName(nearest("technique", name, theirs))
     require_environment()
     chosen = [
