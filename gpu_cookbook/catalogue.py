@@ -467,14 +467,14 @@ def choose(
     for name in workload_names:
         if name not in _folders():
             if any(name == each.technique for each in _every()):
-                raise UnknownName(f"{name} is not a workload but a technique: --technique {name}")
+                raise UnknownName(f"{name} is a technique, not a workload. There are: {', '.join(_folders())}.")
             raise UnknownName(nearest("workload", name, list(_folders())))
     mine = [recipe for name in _folders() if not workload_names or name in workload_names for recipe in _in(name)]
     theirs = sorted({each.technique for each in mine})
     for name in technique_names:
         if name not in theirs and name not in {each.technique for each in _every()}:
             if name in _folders():
-                raise UnknownName(f"{name} is not a technique but a workload: it stands without --technique")
+                raise UnknownName(f"{name} is a workload, not a technique: it stands without --technique.")
             raise UnknownName(nearest("technique", name, theirs))
     require_environment()
     chosen = [

@@ -196,8 +196,8 @@ def test_show_prints_the_script():
     [
         (["check", "multply"], "Unknown workload 'multply'. Did you mean multiply?"),
         (["check", "-t", "cuppy"], "Unknown technique 'cuppy'. Did you mean cupy"),
-        (["list", "numpy"], "numpy is not a workload but a technique: --technique numpy"),
-        (["check", "-t", "multiply"], "multiply is not a technique but a workload: it stands without --technique"),
+        (["list", "numpy"], "numpy is a technique, not a workload. There are: convolution, "),
+        (["check", "-t", "multiply"], "multiply is a workload, not a technique: it stands without --technique."),
         (["compare", "xyzzy"], "Unknown workload 'xyzzy'. There are: convolution, group_mean, group_mean_strings"),
         (
             ["compare", "multiply", "--size", "4000O"],
