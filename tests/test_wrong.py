@@ -177,6 +177,8 @@ REASONS = {
     "one_given_back": "a caller who changes the result changes an input",
     "round_trip_ones": "round_trip: a caller who changes the result changes an input",
     "flat_copy": "the transpose of a device array: 256 of 256 elements are wrong",
+    "prepared_transposed": "prepared: the same arrays with other values: 1 of 1 elements are wrong",
+    "prepared_one_result": "prepared: a call, and then one of another function: 1 of 1 elements are wrong",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
