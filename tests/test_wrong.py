@@ -179,6 +179,10 @@ REASONS = {
     "flat_copy": "the transpose of a device array: 256 of 256 elements are wrong",
     "prepared_transposed": "prepared: the same arrays with other values: 1 of 1 elements are wrong",
     "prepared_one_result": "prepared: a call, and then one of another function: 1 of 1 elements are wrong",
+    "out_scratch": "out=: from two threads at once: ",
+    "prepared_scratch": "prepared: from two threads at once: ",
+    "lazy_table": "from two threads at once, at the first call: 2 of 2 elements are wrong",
+    "lazy_kernel": "from two threads at once, at the first call: TypeError: ",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
