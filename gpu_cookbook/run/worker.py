@@ -49,7 +49,7 @@ from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, Ope
 from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
-from gpu_cookbook.run.threads import check_threads
+from gpu_cookbook.run.threads import QUICK, check_threads
 from gpu_cookbook.run.transfers import check_transfers
 from gpu_cookbook.words import reason
 
@@ -138,7 +138,8 @@ def checked(
             for large in getattr(workload, "LARGE_SIZES", ()):
                 fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:
-                fault = distribution.fault(recipe, module, workload)
+                anew = isinstance(device, Host) and first < QUICK and not hasattr(module, "engine")
+                fault = distribution.fault(recipe, module, workload, anew)
         if fault:
             raise measure.Wrong(fault)
         return blank
