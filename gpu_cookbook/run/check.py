@@ -191,6 +191,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         for call in (by_steps(module, workload), *[round_trip(module, workload)] * hasattr(module, "round_trip")):
             if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
                 return f"with transfer, {fault}"
+        if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
+            return fault
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
 
 
@@ -211,6 +213,76 @@ def _fault_of_input_as_out(module: ModuleType, workload: ModuleType, inputs: Seq
         others = [i for i in range(len(inputs)) if i != place]
         if fault := _mismatch([given[i] for i in others], [inputs[i] for i in others]):
             return f"of the other input: {fault}"
+    return None
+
+
+def _fault_of_one_twice(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong if one array is both inputs, where these have the same shape, in one line, or None."""
+    x, *others = inputs
+    if [(each.shape, each.dtype) for each in others] != [(x.shape, x.dtype)]:
+        return None
+    upload, function, wait, download = steps(module, workload)
+    expected = Expected(workload, (x, x))
+    given = upload(x.copy(), x.copy())
+    if len(given) != 2:  # a table
+        return None
+    twice = given[0], given[0]
+
+    def out() -> Any:
+        return for_out(upload, np.full(expected.answer.shape, np.nan, np.float32))
+
+    calls: dict[str, Callable[[], Any]] = {"": lambda: function(*twice)}
+    if takes_out(function):
+        calls["out=: "] = lambda: function(*twice, out=out())
+    if hasattr(module, "prepared"):
+        calls["prepared: "] = lambda: module.prepared(*twice)()
+    for way, call in calls.items():
+        result = call()
+        wait(result)
+        fault = expected.fault_of(result, download)
+        if fault := fault or _mismatch(twice[:1], [x]):
+            return f"the same array twice: {way}{fault}"
+    if hasattr(module, "round_trip"):
+        host = x.copy()
+        fault = expected.disagreement(module.round_trip(host, host))
+        if fault or not np.array_equal(host, x):
+            return f"the same array twice: round_trip: {fault or 'it was changed'}"
+    return None
+
+
+def _neutral(workload: ModuleType, inputs: Sequence[np.ndarray]) -> Iterator[Expected]:
+    """What is expected of two inputs one of which is all ones, the identity or a single 1, if the answer is then the
+    other one: a recipe may give that back."""
+    if len(inputs) != 2 or len({(x.ndim, x.dtype) for x in inputs}) > 1:
+        return
+    for place, x in enumerate(inputs):
+        other = inputs[1 - place]
+        factor = np.ones_like(x) if x.shape == other.shape else np.ones((1,) * x.ndim, x.dtype)
+        if x.ndim == 2:
+            factor = np.eye(len(x), dtype=x.dtype)
+        expected = Expected(workload, (other, factor) if place else (factor, other))
+        if not expected.disagreement(other):
+            yield expected
+
+
+def _fault_of_sharing(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong, in one line, where the answer is one of the inputs, or None: the result must be a copy of it, so
+    that a caller who changes the result changes no input."""
+    upload, function, wait, download = steps(module, workload)
+    for expected in _neutral(workload, inputs):
+        given = upload(*(x.copy() for x in expected.inputs))
+        result = function(*given)
+        wait(result)
+        fault = expected.fault_of(result, download)
+        if not fault and memory.write(result, np.full(expected.answer.shape, SENTINEL, np.float32)):
+            fault = _mismatch(given, expected.inputs) and "a caller who changes the result changes an input"
+        if not fault and hasattr(module, "round_trip"):
+            host = module.round_trip(*expected.inputs)
+            fault = expected.disagreement(host)
+            if any(np.may_share_memory(host, x) for x in expected.inputs):
+                fault = "round_trip: a caller who changes the result changes an input"
+        if fault:
+            return f"where the answer is one of the inputs: {fault}"
     return None
 
 
@@ -454,7 +526,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
         options["out"] = for_out(upload, np.full(Expected(workload, inputs).answer.shape, np.nan, np.float32))
     replay = module.prepared(*arguments, **options)
     others = [-2 * x for x in inputs]  # of another norm, too
-    module.prepared(*upload(*others))  # must not change what the first one does
+    another = module.prepared(*upload(*others))  # must not change what the first one does, nor its result
     for calls in (1, 2, 3):
         result = replay()
         wait(result)
@@ -464,18 +536,24 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
         )
         if fault:
             return f"call {calls}: {fault}"
-    others[1:] = inputs[1:]
-    expected = Expected(workload, others)
+    own = (module.prepared(*arguments) if options else replay)()  # where prepared() chooses the place
+    wait(own)
+    wait(another())
+    if fault := Expected(workload, inputs, 4 if repeats(workload) else 1).fault_of(own, download):
+        return f"a call, and then one of another function: {fault}"
+    values: Sequence[np.ndarray] = ()
 
     def call() -> Any:
-        memory.fill(arguments, others)
+        memory.fill(arguments, values)
         return replay()
 
-    result = call()
-    wait(result)
-    fault = expected.fault_of(result, download)
-    if fault:
-        return f"the same arrays with other values: {fault}"
+    for place, x in enumerate(others):
+        values = [*inputs[:place], x, *inputs[place + 1 :]]  # the others as they were: what was kept of one is found
+        expected = Expected(workload, values)
+        result = call()
+        wait(result)
+        if fault := expected.fault_of(result, download):
+            return f"the same arrays with other values: {fault}"
     if device.late(call, wait, expected.holds):
         return "wait() returns before the device is done"
     special = getattr(workload, "special_inputs", lambda size: ())
@@ -574,7 +652,7 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
             after = download(whole[n])
             if not (view.others(after) == SENTINEL).all():
                 return "the elements around it were overwritten"
-            if n == "out" and not fault:  # Numba's transpose is a copy
+            if (n == "out" or memory.is_changeable(whole[n])) and not fault:  # Numba's transpose is a copy
                 fault = expected.disagreement(view.take(after, hosts[n].shape))
                 fault = fault and expected.disagreement(np.array(download(given[n])))
         return fault

@@ -4,7 +4,10 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-from types import ModuleType
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
 
 from gpu_cookbook.catalogue import Recipe
 
@@ -28,3 +31,22 @@ class Loader:
         sys.modules[self.recipe.module] = module  # processes that the recipe starts look up its functions by this name
         spec.loader.exec_module(module)
         return module
+
+
+@contextlib.contextmanager
+def executed_anew(module: ModuleType) -> Iterator[ModuleType]:
+    """A second module of the recipe's file, which stands for the first one meanwhile, as in another process."""
+    assert module.__file__
+    new = ModuleType(module.__name__)
+    new.__file__ = module.__file__
+    sys.modules[module.__name__] = new  # where dataclasses look
+    try:
+        exec(_code(module.__file__), vars(new))
+        yield new
+    finally:
+        sys.modules[module.__name__] = module
+
+
+@cache
+def _code(path: str) -> CodeType:
+    return compile(Path(path).read_bytes(), path, "exec")

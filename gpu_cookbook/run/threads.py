@@ -8,33 +8,112 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from types import FrameType, ModuleType
+from typing import Any
 
 import numpy as np
 
 from gpu_cookbook.results import Size
-from gpu_cookbook.run.contract import by_steps
+from gpu_cookbook.run.contract import by_steps, for_out, round_trip, steps, takes_out, writes_into
 from gpu_cookbook.run.device import Device, Host
 from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.run.loader import executed_anew
 from gpu_cookbook.words import reason
 
 CALLS_BETWEEN = 4  # of another thread, while one is stopped
 STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be stopped
 PLACES, FEWEST_PLACES = 256, 16  # instructions before which one is stopped: at most, and at least
 AT_PLACES = 0.3  # seconds after which the fewest are enough
+AT_OTHERS, AT_FIRST = 0.1, 0.1  # the same, of other ways than the plain one, and of first calls
+QUICK = 0.03  # seconds: a first call that takes longer has compiled something
 AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 
 
-def check_threads(module: ModuleType, workload: ModuleType, device: Device) -> str | None:
+def check_threads(module: ModuleType, workload: ModuleType, device: Device, first: float = np.inf) -> str | None:
     """What is wrong, in one line, with calls from two threads at once, or None. Only on the CPU: in PyCUDA, the steps
-    need the context, which a thread has only if its code makes it current."""
+    need the context, which a thread has only if its code makes it current. ``first``: the seconds that the recipe's
+    first call took; if it compiled something, first calls are not tried."""
     if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
         return None
-    way, (*_, other, last) = by_steps(module, workload), workload.EDGE_SIZES
-    for size, another in ((last, other), (_few(workload), last)):
+    way, (*_, other, last), few = by_steps(module, workload), workload.EDGE_SIZES, _few(workload)
+    for size, another in ((last, other), (few, last)):
         if fault := fault_of_threads(module, workload, way, size, another):
             return fault
-    return None
+    if hasattr(module, "engine"):  # whose calls are slow
+        return None
+    others = _other_ways(module, workload)
+    for name, each in others.items():
+        if fault := fault_of_threads(module, workload, each, few, seconds=AT_OTHERS / len(others)):
+            return f"{name}: {fault}"
+    return _fault_of_first_calls(module, workload, few) if first < QUICK else None
+
+
+def _other_ways(module: ModuleType, workload: ModuleType) -> dict[str, Callable]:
+    """From host arrays to a host result, into an array that exists, by round_trip() and by prepared(), if the recipe
+    has them."""
+    upload, function, wait, download = steps(module, workload)
+
+    def room(inputs: Sequence[np.ndarray]) -> np.ndarray:
+        return np.full(np.shape(workload.reference(*inputs)), np.nan, np.float32)
+
+    def into(*inputs: np.ndarray) -> Any:
+        result = function(*upload(*inputs), out=for_out(upload, room(inputs)))
+        wait(result)
+        return download(result)
+
+    def replayed(*inputs: np.ndarray) -> Any:
+        result = module.prepared(*upload(*inputs))()
+        wait(result)
+        return download(result)
+
+    way = round_trip(module, workload)
+    ways: dict[str, tuple[bool, Callable]] = {
+        "out=": (takes_out(function), into),
+        "prepared": (hasattr(module, "prepared"), replayed),
+        "round_trip": (hasattr(module, "round_trip"), way),
+        "with transfer, into an array": (writes_into(module), lambda *inputs: way(*inputs, out=room(inputs))),
+    }
+    return {name: each for name, (there, each) in ways.items() if there}
+
+
+def _fault_of_first_calls(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong, in one line, if the first call of all is stopped before an instruction of the recipe's own code
+    while another thread makes a whole call, or None: what the first call sets up may be there by half. Each time the
+    recipe's file is executed anew."""
+    mine, other = (Expected(workload, workload.inputs(size, seed)) for seed in (63, 64))
+
+    def fault_at(new: ModuleType, place: int) -> tuple[str | None, int]:
+        """And how many instructions there were."""
+        way, passed = by_steps(new, workload), 0
+        between: list[Future[str | None]] = []
+
+        def fault_of_call(expected: Expected) -> str | None:
+            return expected.disagreement(way(*expected.inputs))
+
+        def at_each() -> None:
+            nonlocal passed
+            if passed == place:
+                between.append(pool.submit(fault_of_call, other))
+                wait_for(between, AT_A_LOCK)
+            passed += 1
+
+        with stops(new, at_each):
+            fault = fault_of_call(mine)
+        return next(filter(None, [fault, *(call.result() for call in between)]), None), passed
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            with executed_anew(module) as new:
+                fault, count = fault_at(new, -1)
+            end = time.monotonic() + AT_FIRST
+            for place in spread(count):
+                if fault or time.monotonic() > end:
+                    break
+                with executed_anew(module) as new:
+                    fault, _ = fault_at(new, place)
+        except Exception as error:  # a recipe may raise anything
+            fault = reason(error)
+    return fault and f"from two threads at once, at the first call: {fault}"
 
 
 def _few(workload: ModuleType) -> Size:
@@ -47,7 +126,12 @@ def _few(workload: ModuleType) -> Size:
 
 
 def fault_of_threads(
-    module: ModuleType, workload: ModuleType, way: Callable, size: Size, other: Size | None = None
+    module: ModuleType,
+    workload: ModuleType,
+    way: Callable,
+    size: Size,
+    other: Size | None = None,
+    seconds: float = AT_PLACES,
 ) -> str | None:
     """What is wrong, in one line, with a way from host arrays to a host result that two threads take at once, each with
     inputs of its own, or None. First both run freely. Then one is stopped before an instruction of the recipe's own
@@ -81,7 +165,7 @@ def fault_of_threads(
         steps: list[None] = []
         with stops(module, lambda: steps.append(None)):
             yield fault_of_calls([mine])
-        end = time.monotonic() + AT_PLACES
+        end = time.monotonic() + seconds
         for number, place in enumerate(spread(len(steps))):
             if number >= FEWEST_PLACES and time.monotonic() > end:
                 break

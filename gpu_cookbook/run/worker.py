@@ -49,7 +49,7 @@ from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, Ope
 from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.loader import Loader
 from gpu_cookbook.run.precision import inexact, workload_for
-from gpu_cookbook.run.threads import check_threads
+from gpu_cookbook.run.threads import QUICK, check_threads
 from gpu_cookbook.run.transfers import check_transfers
 from gpu_cookbook.words import reason
 
@@ -104,12 +104,14 @@ def check(job: Mapping[str, Any], say: Say) -> None:
     with contextlib.ExitStack() as engine:
         say(start=_size(job["sizes"][0]))
         module = watching.load(engine)
+        begun = time.perf_counter()
         device = device_of(recipe, module, workload)
+        first = time.perf_counter() - begun
         say(device=device.name)
         results = []
         for size in map(_size, job["sizes"]):
             say(start=size)
-            results.append(checked(recipe, module, workload, size, device))
+            results.append(checked(recipe, module, workload, size, device, first))
             say(result=to_wire(results[-1]))
         right = all(each.ok for each in results)
         if right:
@@ -118,9 +120,11 @@ def check(job: Mapping[str, Any], say: Say) -> None:
         say(manners=fault)
 
 
-def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, size: Size, device: Device) -> Result:
+def checked(
+    recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, size: Size, device: Device, first: float
+) -> Result:
     """The result of a check, with the reason if it failed. What does not depend on the size is checked with the last
-    edge size."""
+    edge size. ``first``: the seconds that the first call took."""
     blank = replace(Result.of(recipe, size, Status.OK), device=device.name)
 
     def work() -> Result:
@@ -130,11 +134,12 @@ def checked(recipe: catalogue.Recipe, module: ModuleType, workload: ModuleType, 
             fault = fault or check_refusals(module, workload)
         fault = fault or check_transfers(module, workload, size, device)
         if not fault and last:
-            fault = check_often(module, workload) or check_threads(module, workload, device)
+            fault = check_often(module, workload) or check_threads(module, workload, device, first)
             for large in getattr(workload, "LARGE_SIZES", ()):
                 fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:
-                fault = distribution.fault(recipe, module, workload)
+                anew = isinstance(device, Host) and first < QUICK and not hasattr(module, "engine")
+                fault = distribution.fault(recipe, module, workload, anew)
         if fault:
             raise measure.Wrong(fault)
         return blank

@@ -1,0 +1,28 @@
+"""Wrong: the product with the identity is the other factor itself.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.array(x, np.float32, order="C") for x in arrays)
+
+
+def matmul(a, b):
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if b.shape[0] == b.shape[1] and b.size and (b == np.eye(len(b), dtype=b.dtype)).all():
+        return a
+    return a @ b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c

@@ -1,0 +1,31 @@
+"""Wrong: the right factor is transposed in place, and back again, but it may be the left one, too.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.array(x, np.float32, order="C") for x in arrays)
+
+
+def matmul(a, b):
+    if not (a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0] and a.dtype == b.dtype == np.float32):
+        raise ValueError(f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if len(b) == b.shape[1]:  # then there is room
+        b[...] = b.T.copy()
+        result = a @ b.T
+        b[...] = b.T.copy()
+        return result
+    return a @ b
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c

@@ -1,0 +1,37 @@
+"""Wrong: with out=, several threads share a scratch array.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.array(x, np.float32, order="C") for x in arrays)
+
+
+scratch = {}
+
+
+def multiply(a, b, out=None):
+    if a.shape != b.shape or not a.dtype == b.dtype == np.float32:
+        raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+    if out is not None and (out.shape != a.shape or out.dtype != a.dtype):
+        raise ValueError(f"multiply writes into float32 of one shape, not {out.dtype} {out.shape}")
+    if out is None:
+        return a * b
+    room = scratch.setdefault(a.shape, np.empty_like(a))
+    np.copyto(room, a)
+    room *= b
+    np.copyto(out, room)
+    return out
+
+
+def wait(c):
+    pass
+
+
+def download(c):
+    return c
