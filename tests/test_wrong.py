@@ -187,8 +187,6 @@ REASONS = {
     "entropy_at_import": "seed 10000 gave ",
     "rows_for_columns": "1×28 in chunks of 7: a mean -19 standard errors off",
     "shape_swapped": "1×28 in chunks of 7: a mean -19 standard errors off",
-    "frozen_after_four": "3 of 9 elements are wrong, the first at [5]: ",
-    "averages_reset": "3 of 9 elements are wrong, the first at [5]: ",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
