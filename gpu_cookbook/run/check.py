@@ -257,12 +257,17 @@ def _neutral(workload: ModuleType, inputs: Sequence[np.ndarray]) -> Iterator[Exp
         return
     for place, x in enumerate(inputs):
         other = inputs[1 - place]
-        factor = np.ones_like(x) if x.shape == other.shape else np.ones((1,) * x.ndim, x.dtype)
+        factors = [np.ones(shape, x.dtype) for shape in dict.fromkeys([x.shape, (1,) * x.ndim])]
         if x.ndim == 2:
-            factor = np.eye(len(x), dtype=x.dtype)
-        expected = Expected(workload, (other, factor) if place else (factor, other))
-        if not expected.disagreement(other):
-            yield expected
+            factors.append(np.eye(other.shape[place], dtype=x.dtype))
+        for factor in factors:
+            try:
+                expected = Expected(workload, (other, factor) if place else (factor, other))
+            except ValueError:  # the work cannot be done with a factor of this shape
+                continue
+            if not expected.disagreement(other):
+                yield expected
+                break
 
 
 def _fault_of_sharing(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
