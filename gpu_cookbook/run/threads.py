@@ -24,15 +24,16 @@ STEPS = 20_000  # bytecode instructions of a recipe before which a thread may be
 PLACES, FEWEST_PLACES = 256, 16  # instructions before which one is stopped: at most, and at least
 AT_PLACES = 0.3  # seconds after which the fewest are enough
 AT_OTHERS, AT_FIRST = 0.1, 0.1  # the same, of other ways than the plain one, and of first calls
-QUICK = 0.03  # seconds: a first call that takes longer has compiled something
+FEWEST_FIRST = 64  # the same as FEWEST_PLACES, of first calls, whose places are more than those of other calls
+QUICK = 0.03  # seconds of a processor: a first call that takes longer has compiled something
 AT_A_LOCK = 0.05  # seconds after which a stopped thread is taken to hold what the other waits for
 TURNS = re.compile(r"\bthreads\s+must\s+take\s+turns\b")  # in the docstring of a recipe that not every thread may call
 
 
 def check_threads(module: ModuleType, workload: ModuleType, device: Device, first: float = np.inf) -> str | None:
     """What is wrong, in one line, with calls from two threads at once, or None. Only on the CPU: in PyCUDA, the steps
-    need the context, which a thread has only if its code makes it current. ``first``: the seconds that the recipe's
-    first call took; if it compiled something, first calls are not tried."""
+    need the context, which a thread has only if its code makes it current. ``first``: the seconds of a processor that
+    the recipe's first call took; if it compiled something, first calls are not tried."""
     if not isinstance(device, Host) or TURNS.search(module.__doc__ or ""):
         return None
     way, (*_, other, last), few = by_steps(module, workload), workload.EDGE_SIZES, _few(workload)
@@ -106,8 +107,8 @@ def _fault_of_first_calls(module: ModuleType, workload: ModuleType, size: Size) 
             with executed_anew(module) as new:
                 fault, count = fault_at(new, -1)
             end = time.monotonic() + AT_FIRST
-            for place in spread(count):
-                if fault or time.monotonic() > end:
+            for number, place in enumerate(spread(count)):
+                if fault or (number >= FEWEST_FIRST and time.monotonic() > end):
                     break
                 with executed_anew(module) as new:
                     fault, _ = fault_at(new, place)
