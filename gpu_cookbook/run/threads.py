@@ -104,8 +104,11 @@ def _fault_of_first_calls(module: ModuleType, workload: ModuleType, size: Size) 
 
     with ThreadPoolExecutor(1) as pool:
         try:
+            begun = time.process_time()
             with executed_anew(module) as new:
                 fault, count = fault_at(new, -1)
+            if time.process_time() - begun > QUICK:  # the file itself compiles, or does other long work
+                count = 0
             end = time.monotonic() + AT_FIRST
             for number, place in enumerate(spread(count)):
                 if fault or (number >= FEWEST_FIRST and time.monotonic() > end):
