@@ -338,15 +338,16 @@ def _in(workload: str) -> list[Recipe]:
     for path in (FOLDER / workload).glob("[!.]*.py"):
         if path.name == "__init__.py":
             continue
+        is_named = path.name.startswith("with_")
         try:
-            if not path.name.startswith("with_"):
+            if not is_named:
                 raise BrokenRecipe(f"{path}: a recipe's file is called with_TECHNIQUE.py (see CONTRIBUTING.md)")
             recipe = replace(read(path), fault=fault)
             _require_contract(recipe)
             for name in recipe.kernels:
                 kernel_text(path, name)
         except BrokenRecipe as error:
-            technique = path.stem.removeprefix("with_") if path.name.startswith("with_") else path.name
+            technique = path.stem.removeprefix("with_") if is_named else path.name
             recipe = Recipe(workload, technique, path, "", technique, "", "", fault=plain(str(error)))
         found.append(recipe)
     return sorted(found, key=lambda r: (r.technique != "numpy", r.technique))
