@@ -47,6 +47,18 @@ def texts(chart):
     return [element.text for element in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
+def looks_of(drawing):
+    """(element, its own style or what it inherits) of all of a drawing."""
+
+    def below(element, inherited):
+        style = element.get("style", inherited)
+        yield element, style
+        for child in element:
+            yield from below(child, style)
+
+    return list(below(ElementTree.fromstring(drawing), None))
+
+
 def rows(chart):
     return {row[0].text: [entry.text for entry in row[1:]] for row in chart.table.rows}
 
@@ -346,6 +358,29 @@ def test_joined_on_a_page_no_id_is_there_twice_and_none_is_missing(drawn):
     assert set(re.findall(r"url\(#([^)]*)\)", page)) | set(re.findall(r'href="#([^"]*)"', page)) == set(ids)
 
 
+def test_neighbours_share_their_look_only_where_that_does_not_change_it():
+    grey, faint = "stroke: grey; stroke-opacity: 0.3", "opacity: 0.3; fill: red"
+    drawn = [
+        *[{"style": grey, "clip-path": "url(#p)"}] * 3,  # one group
+        *[{"style": grey}] * 2,  # another, which is not clipped
+        *[{"style": grey, "clip-path": "url(#p)", "transform": "translate(9 9)"}] * 2,  # clipped before they are moved
+        *[{"style": faint}] * 2,  # as one picture, they would not shine through each other
+        *[{"style": grey, "transform": "translate(9 9)"}] * 2,
+        {"style": grey, "d": "M 0 0"},
+    ]
+    root = ElementTree.Element("svg")
+    root.extend(ElementTree.Element("path", attributes) for attributes in drawn)
+    svg.gather(root)
+    found = [(child.tag, len(child), dict(child.attrib)) for child in root]
+    assert found == [
+        ("g", 3, drawn[0]),
+        ("g", 2, drawn[3]),
+        *(("path", 0, each) for each in drawn[5:9]),
+        ("g", 3, {"style": grey}),
+    ]
+    assert [child.attrib for child in root[-1]] == [{"transform": "translate(9 9)"}] * 2 + [{"d": "M 0 0"}]
+
+
 def test_nothing_is_asked_of_another_host_and_nothing_styles_the_page(drawn):
     for chart in drawn.values():
         names = {element.tag.partition("}")[2] for element in ElementTree.fromstring(chart.svg).iter()}
@@ -364,8 +399,8 @@ def test_the_page_gives_the_ink_and_every_colour_is_seen_on_white_and_on_black(d
     for chart in drawn.values():
         found = set(re.findall(r"#[0-9a-f]{6}\b", chart.svg))
         assert "currentColor" in chart.svg and found <= set(svg.COLOURS)
-        fills = {re.search(r"fill: (\w+)", text) for text in re.findall(r"<text [^>]*>", chart.svg)}
-        assert {fill[1] for fill in fills if fill} == {"currentColor"} and None not in fills
+        looks = [style for element, style in looks_of(chart.svg) if element.tag.endswith("text")]
+        assert looks and all("fill: currentColor" in style for style in looks)
     for colour in svg.COLOURS:
         assert 1.05 / (light(colour) + 0.05) >= 3 and (light(colour) + 0.05) / (light("#131416") + 0.05) >= 3
 

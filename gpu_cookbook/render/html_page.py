@@ -30,7 +30,7 @@ th, td {{ padding: .2rem .5rem; border-bottom: 1px solid #8886; text-align: left
 tbody th {{ font-weight: normal; }}
 tbody th[scope=rowgroup] {{ padding-top: 1rem; }}
 .name {{ white-space: nowrap; }}
-.r {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
+.r, td:not([class]) {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
 thead .r {{ white-space: pre-line; }}
 .bad, .slower {{ color: light-dark(#b3261e, #f2867e); }}
 .recipes, .faster, .right {{ color: light-dark(#146c2e, #7fd196); }}
@@ -90,7 +90,7 @@ def html_of(table: Table, site: Site | None = None) -> str:
         data = "".join(f' data-{name}="{html.escape(value)}"' for name, value in about.items())
         parts.append(f'<tr{data}><th scope="row">{_worded(first, site)}</th>')
         for column, entry in enumerate(others, 1):
-            parts.append(f'<td class="{kinds[column]} {entry.mark}">{_worded(entry, site)}</td>')
+            parts.append(f"<td{_styled(kinds[column], entry.mark)}>{_worded(entry, site)}</td>")
         parts.append("</tr>\n")
     return "".join([*parts, "</tbody>\n</table>\n</div>\n", below(table.notes, site)])
 
@@ -98,6 +98,11 @@ def html_of(table: Table, site: Site | None = None) -> str:
 def below(notes: Iterable[Entry], site: Site | None = None) -> str:
     """The notes of a table."""
     return "".join(f'<p class="{note.mark}">{_worded(note, site)}</p>\n' for note in notes)
+
+
+def _styled(kind: str, mark: str) -> str:
+    """The classes of a cell. A plain number has none: most cells are numbers, and half of those are empty."""
+    return f' class="{f"{kind} {mark}".strip()}"' if kind != "r" or mark else ""
 
 
 def _folding(head: str) -> str:

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -228,6 +229,7 @@ def inline(written: str, title: str, text: str) -> str:
             elif value in used:
                 parent.set(key, prefix + value)
     flatten(root)
+    gather(root)
     view = root.get("viewBox", "")
     root.attrib.clear()
     # matplotlib sets two properties in a style element, which would apply to the whole page. They are set here
@@ -251,6 +253,33 @@ def flatten(element: ElementTree.Element) -> None:
         else:
             children.append(child)
     element[:] = children
+
+
+def gather(element: ElementTree.Element) -> None:
+    """Groups neighbours that look the same, so that their look is written once: thin lines come in hundreds."""
+    children = []
+    for look, run in groupby(element, _look):
+        same = list(run)
+        for child in same:
+            gather(child)
+        if look and len(same) > 1:
+            group = ElementTree.Element("g", look)
+            for child in same:
+                for key in look:
+                    del child.attrib[key]
+            group.extend(same)
+            same = [group]
+        children += same
+    element[:] = children
+
+
+def _look(element: ElementTree.Element) -> dict[str, str]:
+    """What an element may have from a group in its place, and look as it does by itself."""
+    look = {key: element.attrib[key] for key in ("style", "clip-path") if key in element.attrib}
+    # A transformed element is clipped before it is moved, and the opacity of a group is that of its whole picture.
+    by_itself = "transform" in element.attrib and "clip-path" in look
+    by_itself = by_itself or re.search(r"(^|; )opacity:", look.get("style", "")) is not None
+    return {} if by_itself else look
 
 
 def _refers(key: str, value: str) -> bool:
