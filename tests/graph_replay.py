@@ -1,5 +1,6 @@
 """Whether a CUDA graph is faster than what ``prepared`` of multiply's recipes in Warp and Triton replays:
-``python tests/graph_replay.py``, on an NVIDIA GPU. CuPy's recipe, which replays a graph, is beside them.
+``python tests/graph_replay.py``, on an NVIDIA GPU. CuPy's recipe, which replays a graph, is beside them, and so is
+CuPy's launch of an empty kernel, against which benchmarks/limits.py sets such calls.
 
 Each time is the median of 2,000 calls on 40,000 elements, each with its wait, in microseconds. Everything runs in one
 process. A result counts only if it is right.
@@ -57,11 +58,20 @@ def triton_graph(call):
     return replay
 
 
+def empty_kernel():
+    """Its median time."""
+    import cupy as cp
+
+    kernel, stream = cp.RawKernel('extern "C" __global__ void empty() {}', "empty"), cp.cuda.get_current_stream()
+    return timed(partial(kernel, (1,), (1,), ()), lambda _: stream.synchronize())
+
+
 def main():
     if not machine.gpus():
         sys.exit("A CUDA graph needs an NVIDIA GPU, but this machine has none.")
     print("| recipe | call | prepared | graph |")
     print("| --- | ---: | ---: | ---: |")
+    print(f"| an empty kernel | {empty_kernel():.1f} | – | – |", flush=True)
     host = np.random.default_rng(0).random((2, SIZE), np.float32)
     for technique, graph_of in {"warp_tuned": warp_graph, "triton": triton_graph, "cupy_tuned": None}.items():
         recipe = catalogue.find("multiply", technique)
