@@ -290,23 +290,28 @@ def measured_of(recipe: catalogue.Recipe) -> list[str]:
     ]
     if not mine:
         return ["There are no stored results for this recipe.", ""]
-    head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "pinned", "device")
-    lines = [f"| {' | '.join(head)} |", "| --- | ---: |" + " ---: |" * (len(head) - 2)]
+    rows = []
     for each in mine:
         machine = each.stored.machine
         device = each.value(Metric.DEVICE)
-        texts = [
-            f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)",
-            each.label,
-            stale(each) + markdown(timing(each, Metric.RESIDENT)),
-            speedup(each, Metric.RESIDENT),
-            markdown(timing(each, Metric.PREPARED)),
-            markdown(timing(each, Metric.TRANSFER)),
-            speedup(each, Metric.TRANSFER),
-            markdown(timing(each, Metric.PINNED)),
-            UNKNOWN if device is None else seconds(device),
-        ]
-        lines.append(f"| {' | '.join(texts)} |")
+        rows.append(
+            [
+                f"[{markdown(machine)}](../machines/{machine}/{recipe.workload}.md)",
+                each.label,
+                stale(each) + markdown(timing(each, Metric.RESIDENT)),
+                speedup(each, Metric.RESIDENT),
+                markdown(timing(each, Metric.PREPARED)),
+                markdown(timing(each, Metric.TRANSFER)),
+                speedup(each, Metric.TRANSFER),
+                markdown(timing(each, Metric.PINNED)),
+                UNKNOWN if device is None else seconds(device),
+            ]
+        )
+    head = ("machine", "size", "resident", "× NumPy", "prepared", "transfer", "× NumPy", "pinned", "device")
+    # A recipe has no more columns than it has metrics: on a CPU, most of the others would be empty.
+    columns = [column for column in zip(head, *rows, strict=True) if set(column[1:]) != {UNKNOWN}]
+    lines = [f"| {' | '.join(line)} |" for line in zip(*columns, strict=True)]
+    lines.insert(1, "| --- |" + " ---: |" * (len(columns) - 1))
     origins = dict.fromkeys(str(each.stored) for each in mine)
     changed = f" {STALE} The recipe has changed since it was measured." if any(each.stale for each in mine) else ""
     return [*lines, "", f"{markdown('; '.join(origins))}.{changed} [What the metrics mean](../how-we-measure.md).", ""]
