@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -19,7 +20,7 @@ from rich.console import Console
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.render import charts, history, tables, text
 from gpu_cookbook.results import FirstResult, Metric, Rank, completed, judged, mode_of, ranks, record
-from gpu_cookbook.run import compare, memory, precision
+from gpu_cookbook.run import compare, manners, memory, precision
 from gpu_cookbook.run.contract import for_out
 from gpu_cookbook.run.expected import Expected
 from recipes import matmul
@@ -382,3 +383,19 @@ def test_the_history_has_the_mode_beside_the_lane():
     moved = history.moved(every, RESIDENT)
     lanes = {row[0]: row[2] for row in rows(moved.table)}
     assert lanes["triton_tf32"] == "idiomatic, TF32" and lanes["triton"] == "idiomatic"
+
+
+@pytest.mark.skipif(not HERE["torch"], reason="torch is not installed")
+@pytest.mark.parametrize("name", ["cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul"])
+def test_a_precision_that_a_recipe_leaves_changed_by_pytorchs_new_names_is_noticed(name):
+    """Reading an old name then raises RuntimeError."""
+    import torch
+
+    owner, before = attrgetter(name)(torch.backends), manners.settings()
+    old = owner.fp32_precision
+    owner.fp32_precision = "ieee" if old == "tf32" else "tf32"
+    try:
+        assert manners.differences(before, manners.settings()) == ["PyTorch's precision of matrix products"]
+    finally:
+        owner.fp32_precision = old
+    assert manners.differences(before, manners.settings()) == []

@@ -275,7 +275,7 @@ def gather(element: ElementTree.Element) -> None:
 
 def _look(element: ElementTree.Element) -> dict[str, str]:
     """What an element may have from a group in its place, and look as it does by itself."""
-    look = {key: element.attrib[key] for key in ("style", "clip-path") if key in element.attrib}
+    look: dict[str, str] = {key: element.attrib[key] for key in ("style", "clip-path") if key in element.attrib}
     # A transformed element is clipped before it is moved, and the opacity of a group is that of its whole picture.
     by_itself = "transform" in element.attrib and "clip-path" in look
     by_itself = by_itself or re.search(r"(^|; )opacity:", look.get("style", "")) is not None

@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -389,6 +391,25 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()
 
 
+# PyTorch's precision of matrix products: the old names, and those of PyTorch 2.9 and later.
+OF_PRODUCTS = (
+    *("cuda.matmul.allow_tf32", "cuda.matmul.allow_fp16_reduced_precision_reduction", "cudnn.allow_tf32"),
+    *("fp32_precision", "cuda.matmul.fp32_precision"),
+    *("cudnn.fp32_precision", "cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
+    *("mkldnn.fp32_precision", "mkldnn.matmul.fp32_precision"),
+    *("mkldnn.conv.fp32_precision", "mkldnn.rnn.fp32_precision"),
+)
+
+
+def _read(setting: Callable[[], Any]) -> Any:
+    """A setting, or why it cannot be read: an older PyTorch has no new names, and raises RuntimeError for an old name
+    after a new one has set what the old one cannot say."""
+    try:
+        return setting()
+    except (AttributeError, RuntimeError) as error:
+        return type(error).__name__
+
+
 def of_torch(torch: Any) -> dict[str, Any]:
     found = {
         "PyTorch's default dtype": torch.get_default_dtype(),
@@ -396,10 +417,8 @@ def of_torch(torch: Any) -> dict[str, Any]:
         "PyTorch's number of threads": (torch.get_num_threads(), torch.get_num_interop_threads()),
         "PyTorch's repeated warnings": torch.is_warn_always_enabled(),
         "PyTorch's precision of matrix products": (
-            torch.get_float32_matmul_precision(),
-            torch.backends.cuda.matmul.allow_tf32,
-            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
-            torch.backends.cudnn.allow_tf32,
+            _read(torch.get_float32_matmul_precision),
+            *(_read(partial(attrgetter(name), torch.backends)) for name in OF_PRODUCTS),
         ),
         "PyTorch's choice of cuDNN's algorithms": (
             torch.backends.cudnn.enabled,
