@@ -931,7 +931,7 @@ def scale(
         warn_of_others()
     except (catalogue.UnknownName, scaling.BadInput, store.StoreError) as error:
         fail(str(error))
-    except (scaling.ScaleError, OSError) as error:
+    except scaling.ScaleError as error:
         say(str(error))
         raise typer.Exit(1) from None
 
