@@ -351,6 +351,18 @@ def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
     assert shell(f"{before} {sys.executable} -c '{ASKS}'")[0] == f"{ignored}\n"
 
 
+def test_a_second_ctrl_c_does_not_stop_what_the_first_one_began(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+    interrupt = terminal.interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(signal.SIGINT, None)
+    interrupt(signal.SIGTERM, None)
+    now += terminal.PATIENCE + 1
+    with pytest.raises(KeyboardInterrupt):  # what was begun may hang
+        interrupt(signal.SIGINT, None)
+
+
 NO_FOLDER = "No folder for temporary files can be made: set TMPDIR to a folder that you can write to.\n"
 
 
