@@ -83,6 +83,16 @@ def interrupting() -> Callable[[int, object], None]:
     return interrupt
 
 
+class Lossy(io.FileIO):
+    """What cannot be written here is lost, and nothing else is."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
 def require_streams() -> None:
     """Makes the standard streams fit for everything that is written. Exits if there is no standard output."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -95,6 +105,9 @@ def require_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="gpu-cookbook")
+            if stream is sys.__stderr__:  # no message on a full disk is worth what was measured
+                raw = io.BufferedWriter(Lossy(stream.fileno(), "w", closefd=False))
+                sys.stderr = io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True)
     if output_is_closed:
         fail("Standard output is closed: redirect it into a file, or to /dev/null.")
 

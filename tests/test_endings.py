@@ -266,6 +266,19 @@ def test_a_comparison_into_a_full_disk_is_kept(tmp_path):
     assert str(file) in err and json.loads(file.read_text())[0]["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("list", "increment"), ("check", "increment", "-t", "numpy"), SHORT], ids=lambda words: words[0]
+)
+def test_what_standard_error_does_not_take_costs_nothing_else(arguments):
+    command = " ".join(f"'{word}'" for word in (*UNPROBED, *arguments, "--format", "json"))
+    out, _ = shell(f"{command} 2> /dev/full")
+    assert {row["technique"] for row in json.loads(out)} >= {"numpy"}
+
+
+def test_an_error_that_standard_error_does_not_take_is_one_all_the_same():
+    shell(f"{COMMAND} list nosuch 2> /dev/full", code=2)
+
+
 def test_a_closed_output_is_said_before_anything_is_measured():
     _, err = shell(f"{COMMAND} {' '.join(SHORT)} >&-", code=2)
     assert err == "Standard output is closed: redirect it into a file, or to /dev/null.\n"
