@@ -413,7 +413,7 @@ def compare(
         except OSError as error:
             deliver(text, form)
             fail(f"Cannot write {output}: {error.strerror}. Its contents were printed above instead.")
-        print(f"{len(results)} results written to {output}", file=sys.stderr)
+        print(f"{counted(len(results), 'result')} written to {output}", file=sys.stderr)
     else:
         deliver(text, form)
     if unwritten:

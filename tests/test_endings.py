@@ -71,6 +71,11 @@ def test_without_git_a_page_is_made_all_the_same(measured, monkeypatch):
     assert "10.0 µs" in out and "git is not on PATH" in out
 
 
+def test_one_result_in_a_file_is_called_one(measured, tmp_path):
+    _, err = compared("--output", str(tmp_path / "file"))
+    assert err.startswith(f"1 result written to {tmp_path / 'file'}\n")
+
+
 def test_a_page_is_in_utf_8_whatever_the_terminal_has(measured, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
     monkeypatch.setattr(sys, "stdout", stream)
