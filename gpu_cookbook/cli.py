@@ -413,7 +413,7 @@ def compare(
         except OSError as error:
             deliver(text, form)
             fail(f"Cannot write {output}: {error.strerror}. Its contents were printed above instead.")
-        print(f"{len(results)} results written to {output}", file=sys.stderr)
+        print(f"{counted(len(results), 'result')} written to {output}", file=sys.stderr)
     else:
         deliver(text, form)
     if unwritten:
@@ -931,7 +931,7 @@ def scale(
         warn_of_others()
     except (catalogue.UnknownName, scaling.BadInput, store.StoreError) as error:
         fail(str(error))
-    except (scaling.ScaleError, OSError) as error:
+    except scaling.ScaleError as error:
         say(str(error))
         raise typer.Exit(1) from None
 

@@ -4,11 +4,13 @@ import contextlib
 import enum
 import errno
 import io
+import math
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +22,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, record
 from gpu_cookbook.words import plain
 
+PATIENCE = 5  # seconds, in which a second Ctrl-C ends nothing
 PIPE_WIDTH = 160  # in characters, if the output is not a terminal: a file has no width of its own
 
 
@@ -59,10 +62,35 @@ def complain(complaints: Sequence[str]) -> None:
 
 def prepare() -> None:
     """What comes before everything else: signals and streams."""
-    for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: what was measured is kept, and no process is left
+    end = interrupting()
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # what was measured is kept, and no process is left
         if signal.getsignal(name) is not signal.SIG_IGN:  # nohup has it ignored
-            signal.signal(name, signal.default_int_handler)
+            signal.signal(name, end)
     require_streams()
+
+
+def interrupting() -> Callable[[int, object], None]:
+    """A handler of signals that raises KeyboardInterrupt, and not again for some seconds: whoever presses Ctrl-C twice,
+    or a shell that signals the process and its group, would stop what ends the workers, and lose what was measured."""
+    last = -math.inf
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal last
+        if time.monotonic() - last > PATIENCE:
+            last = time.monotonic()
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+class Lossy(io.FileIO):
+    """What cannot be written here is lost, and nothing else is."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
 
 
 def require_streams() -> None:
@@ -77,6 +105,9 @@ def require_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="gpu-cookbook")
+            if stream is sys.__stderr__:  # no message on a full disk is worth what was measured
+                raw = io.BufferedWriter(Lossy(stream.fileno(), "w", closefd=False))
+                sys.stderr = io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True)
     if output_is_closed:
         fail("Standard output is closed: redirect it into a file, or to /dev/null.")
 

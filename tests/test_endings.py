@@ -71,6 +71,11 @@ def test_without_git_a_page_is_made_all_the_same(measured, monkeypatch):
     assert "10.0 µs" in out and "git is not on PATH" in out
 
 
+def test_one_result_in_a_file_is_called_one(measured, tmp_path):
+    _, err = compared("--output", str(tmp_path / "file"))
+    assert err.startswith(f"1 result written to {tmp_path / 'file'}\n")
+
+
 def test_a_page_is_in_utf_8_whatever_the_terminal_has(measured, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
     monkeypatch.setattr(sys, "stdout", stream)
@@ -266,6 +271,19 @@ def test_a_comparison_into_a_full_disk_is_kept(tmp_path):
     assert str(file) in err and json.loads(file.read_text())[0]["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("list", "increment"), ("check", "increment", "-t", "numpy"), SHORT], ids=lambda words: words[0]
+)
+def test_what_standard_error_does_not_take_costs_nothing_else(arguments):
+    command = " ".join(f"'{word}'" for word in (*UNPROBED, *arguments, "--format", "json"))
+    out, _ = shell(f"{command} 2> /dev/full")
+    assert {row["technique"] for row in json.loads(out)} >= {"numpy"}
+
+
+def test_an_error_that_standard_error_does_not_take_is_one_all_the_same():
+    shell(f"{COMMAND} list nosuch 2> /dev/full", code=2)
+
+
 def test_a_closed_output_is_said_before_anything_is_measured():
     _, err = shell(f"{COMMAND} {' '.join(SHORT)} >&-", code=2)
     assert err == "Standard output is closed: redirect it into a file, or to /dev/null.\n"
@@ -349,6 +367,18 @@ cli.app(["ask"])
 def test_a_signal_that_is_ignored_stays_ignored(before, ignored):
     """That is all that nohup does."""
     assert shell(f"{before} {sys.executable} -c '{ASKS}'")[0] == f"{ignored}\n"
+
+
+def test_a_second_ctrl_c_does_not_stop_what_the_first_one_began(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+    interrupt = terminal.interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(signal.SIGINT, None)
+    interrupt(signal.SIGTERM, None)
+    now += terminal.PATIENCE + 1
+    with pytest.raises(KeyboardInterrupt):  # what was begun may hang
+        interrupt(signal.SIGINT, None)
 
 
 NO_FOLDER = "No folder for temporary files can be made: set TMPDIR to a folder that you can write to.\n"

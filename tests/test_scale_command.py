@@ -13,7 +13,7 @@ from cloning import rewrite
 from conftest import HANG, git, invoked
 from scaling import HERE, Run, cookbook, keep, plain, row, rows_of, spread_of_pixels
 
-from gpu_cookbook import machine, terminal
+from gpu_cookbook import cli, machine, terminal
 from gpu_cookbook.run import scale
 from gpu_cookbook.scaling import amount
 from gpu_cookbook.store import scaling as store
@@ -150,6 +150,23 @@ def test_a_disk_that_gets_full_is_said_of_the_drawing_and_the_rows_are_shown(arg
     monkeypatch.setattr(scale, "measure_all", lambda *_: ([row(), row(workers=2)], None))
     out, err = invoked("scale", *arguments, "--plot", "full.png", code=1)
     assert " ray " in out and "Cannot write full.png: No space left on device. Name a file that you can write" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device"), "Cannot go on: [Errno 28] No space left on device\n"),
+        (OSError(32, ""), ""),
+    ],
+    ids=["full disk", "closed pipe"],
+)
+def test_of_stored_rows_that_cannot_be_written_it_says_what_other_commands_say(error, said, clone, monkeypatch):
+    def refused(*_):
+        raise error
+
+    keep(clone / "benchmarks/results", "m", [row()], git(clone, "rev-parse", "HEAD"))
+    monkeypatch.setattr(cli, "write_tables", refused)
+    assert invoked("scale", "--machine", "m", code=1)[1] == said
 
 
 def test_what_matplotlib_cannot_draw_is_said_in_a_line(clone, monkeypatch):
