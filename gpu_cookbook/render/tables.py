@@ -278,7 +278,8 @@ def measured(results: Sequence[Result], lane: str | None = None, known: Sequence
         for runs in grouped(there, _installation):
             spreads = repeats.spreads(each for each in known if _installation(each) == _installation(runs[0]))
             for mine in grouped(runs, lambda each: each.workload):
-                found = [_of_metric(mine, metric, source_of(mine, results), spreads) for metric in Metric]
+                source = source_of(mine, results)
+                found = [_of_metric(mine, metric, source, spreads) for metric in Metric]
                 tables += [table for table in found if table.rows or table is found[0]]
                 below(tables, reasons_of(mine))
             signs = [sign for sign in LEGEND if sign != MODE or any(each.mode for each in runs)]

@@ -24,8 +24,9 @@ def select(
     _require_known(named, results, results)
     # Of each commit, before some of its results give way to newer ones: NumPy's may.
     measured = grouped(results, lambda each: (each.stored.machine, each.stored.commit, each.stored.environment))
-    results = [each for mine in measured for each in completed(mine)]
-    fitting = [_fitting(results, wanted) for wanted in _sides(named)]
+    wanted = _sides(named)
+    results = [each for mine in measured if any(_fitting(mine, side) for side in wanted) for each in completed(mine)]
+    fitting = [_fitting(results, side) for side in wanted]
     sides = [repeats.together(_newest(those), those) for those in fitting]
     double = [key for key, wanted in named.items() if len(wanted) == 2]
     if not double:

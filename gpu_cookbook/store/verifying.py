@@ -104,9 +104,16 @@ def note(place: str, what: str, advice: str = "") -> Finding:
     return Finding(False, place, what, advice)
 
 
-def verify(store: Store, folder: Path, base: str | None = None, source: str | None = None) -> Verdict:
+def verify(
+    store: Store,
+    folder: Path,
+    base: str | None = None,
+    source: str | None = None,
+    every: Callable[[], Sequence[Result]] | None = None,
+) -> Verdict:
     """The verdict on a machine's folder, wherever it is. ``base``: the commit that must have all commits that were
-    measured; ``source``: the stored machine of which this folder was made. StoreError if there is no such folder."""
+    measured; ``source``: the stored machine of which this folder was made; ``every``: all results that are stored, if
+    they need not be read for this folder alone. StoreError if there is no such folder."""
     if not os.path.lexists(folder):
         raise StoreError(f"There is no folder {folder}. To write one: gpu-cookbook send MACHINE")
     found = list(_tree(folder))
@@ -122,7 +129,7 @@ def verify(store: Store, folder: Path, base: str | None = None, source: str | No
         found.append(error("results", "there are none", "Measure: gpu-cookbook compare --save --machine NAME"))
     if not files and not complaints:
         found.append(error("machine.json", "there are no results of asv beside it", "Send the folder as it was made."))
-    stored, at_base = store.load()[0], machines_at(store.root, base)
+    stored, at_base = every() if every else store.load()[0], machines_at(store.root, base)
     # A machine that git does not have there is the sender's own: this one, under the name at which it was measured.
     own = [each for each in stored if each.stored.machine not in {folder.name, *at_base}]
     names = (source, *(name for name, _ in _same(results, own).most_common()), folder.name)
@@ -804,7 +811,8 @@ def verify_all(store: Store, folders: Sequence[Path], since: str | None) -> list
         folders = [*folders, *changed]
         if found:
             verdicts = [Verdict("benchmarks/results", f"what differs since {since}", _gathered(found), nothing)]
-    return [*verdicts, *(verify(store, folder, since) for folder in folders)]
+    every = cache(lambda: store.load()[0])
+    return [*verdicts, *(verify(store, folder, since, every=every) for folder in folders)]
 
 
 def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
