@@ -10,7 +10,7 @@ from pathlib import Path
 if __name__ == "__main__":
     wheels = [path for path in map(Path, sys.argv[1:]) if path.suffix == ".whl" and path.is_file()]
     if len(sys.argv) != 2 or not wheels:  # pip would take any other word for a package, and install that
-        sys.exit("Name one wheel, as asv does: python benchmarks/install.py WHEEL")
+        sys.exit("Name one wheel that exists, as asv does: python benchmarks/install.py WHEEL")
     root = str(Path(__file__).parents[1])
     extra = subprocess.check_output(["make", "--silent", "--directory", root, "extra"], text=True).strip()
     sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", f"{sys.argv[1]}[{extra}]"]))

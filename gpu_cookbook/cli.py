@@ -27,7 +27,7 @@ from gpu_cookbook.render import format
 from gpu_cookbook.results import Result, Size, Status, completed, grouped, of_lane, record
 from gpu_cookbook.run import compare as comparing
 from gpu_cookbook.run import family
-from gpu_cookbook.sizes import sizes_of
+from gpu_cookbook.sizes import size_of, sizes_of
 from gpu_cookbook.store.selecting import require_some, select
 from gpu_cookbook.terminal import (
     PIPE_WIDTH,
@@ -97,7 +97,7 @@ app = typer.Typer(
 # machine.
 BUSY = 0.3
 EXAMPLE = ("multiply", "numpy")  # the recipe to look at first
-LEAST = 20  # in characters, with the space between columns, for the last column of list
+GAPS = 8  # characters between the three columns of list, and beside them
 
 
 class ListFormat(enum.StrEnum):
@@ -162,6 +162,14 @@ def _path(what: str, text: str) -> Path:
     return Path(text)
 
 
+def side(text: str) -> int:
+    """The side of a chunk, written as a size is."""
+    try:
+        return size_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}. Write a positive integer such as 1_000, 1e3 or 2**10.") from None
+
+
 def _loaded(load: Callable[[], tuple[list[Result], list[str]]]) -> tuple[list[Result], list[str]]:
     """What Store.load() returns; a terminal says meanwhile what takes a few seconds."""
     with Console(stderr=True).status("Reading the stored results …"):
@@ -202,7 +210,8 @@ def list_recipes(workloads: Workloads = None, lane: OneLane = None, form: ListFo
     # Only the last column folds in a narrow terminal: gpu-cookbook show takes the techniques' names. Where there is no
     # room for it beside both others, it stands below, beside the names.
     out = console()
-    narrow = max(len(technique) for technique, *_ in rows) + len("idiomatic") + LEAST > out.width
+    least = max(len(recipe.workload) for recipe in recipes) + len(",")
+    narrow = max(len(technique) for technique, *_ in rows) + len("idiomatic") + GAPS + least > out.width
     for columns in ((0, 1), (0, 2)) if narrow else ((0, 1, 2),):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in columns:
@@ -851,7 +860,7 @@ def scale(
     chunk: Annotated[
         int | None,
         typer.Option(
-            metavar="C", min=1, help="Side of a chunk, for recipes that use chunks. If omitted, 10_000 or less."
+            parser=side, metavar="C", help="Side of a chunk, for recipes that use chunks. If omitted, 10_000 or less."
         ),
     ] = None,
     weak: Annotated[

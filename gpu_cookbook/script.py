@@ -21,7 +21,8 @@ Save = Annotated[str | None, typer.Option(metavar="NAME", help="Store the result
 
 def run(main: Callable[..., None]) -> None:
     """Calls it with what the command line says, with the same around it as the command gpu-cookbook has."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    context = {"help_option_names": ["-h", "--help"]}
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=context)
     app.command()(main)
     try:
         with refusals_said():

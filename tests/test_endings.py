@@ -208,6 +208,7 @@ def test_a_script_writes_other_signs_where_ours_cannot_be():
     ("arguments", "code", "said"),
     [
         ("--help", 0, "ROWS"),
+        ("-h", 0, "ROWS"),
         ("4 x", 2, "COLUMNS"),
         ("4", 2, "ROWS"),
         ("0 4", 2, "ROWS"),

@@ -152,6 +152,10 @@ def test_a_disk_that_gets_full_is_said_of_the_drawing_and_the_rows_are_shown(arg
     assert " ray " in out and "Cannot write full.png: No space left on device. Name a file that you can write" in err
 
 
+def test_a_chunk_is_written_as_a_size_is():
+    assert [cli.side(word) for word in ("1000", "1_000", "1e3", "2**10")] == [1_000, 1_000, 1_000, 1_024]
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -213,8 +217,8 @@ def test_what_matplotlib_cannot_draw_is_said_in_a_line(clone, monkeypatch):
         ),
         (["--size", "abc"], "it is not written as an integer"),
         (["--size", "0"], "it is less than 1"),
-        (["--chunk", "0"], "Invalid value for '--chunk'"),
-        (["--chunk", "x"], "Invalid value for '--chunk'"),
+        (["--chunk", "0"], "Invalid value for '--chunk': '0' is not a valid size: it is less than 1."),
+        (["--chunk", "x"], "it is not written as an integer. Write a positive integer such as 1_000, 1e3 or"),
         (["-t", "dsak"], "Unknown technique or engine 'dsak'. Did you mean dask"),
         (["-t", "nosuch"], "Unknown technique or engine 'nosuch'. There are: cupy, "),
         (["-t", "pyopencl"], "pyopencl does not scale: it runs on one OpenCL device. There are: cupy, "),
