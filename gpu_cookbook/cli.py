@@ -379,8 +379,8 @@ def compare(
 
     NumPy is measured too, because the speedups are relative to it; if it is not among what you name, not where it takes
     minutes. Each recipe runs in its own process, so one that crashes or hangs loses only its own results. What was
-    measured is kept and shown after Ctrl-C. Exits with 1 if a result failed or was refused, or if nothing could be
-    measured.
+    measured is kept and shown after Ctrl-C. Exits with 1 if a result failed or was refused, or if nothing that you name
+    could be measured.
     """
     if resume and repeat > 1:
         fail("--resume completes one run: repeat the others afterwards, with --repeat and without --resume.")
@@ -446,11 +446,17 @@ def compare(
         )
     if outcome.stopped:
         fail(f"Stopped: {outcome.stopped}")
-    if results and not outcome.interrupted and all(each.status == Status.SKIPPED for each in results):
-        print("Nothing was measured: every result was skipped, with the reason above.", file=sys.stderr)
-        raise typer.Exit(1)
+    named = {(recipe.workload, recipe.technique) for recipe in asked}  # not NumPy, which only stands beside them
+    mine = [each for each in results if (each.workload, each.technique) in named]
+    skipped = all(each.status == Status.SKIPPED for each in mine)
+    nothing = bool(mine) and skipped and not outcome.interrupted
+    if nothing:
+        what = "Nothing was measured: every result"
+        if mine != results:
+            what = "Nothing that you named was measured: each of these results"
+        print(f"{what} was skipped, with the reason above.", file=sys.stderr)
     leave(outcome)
-    if unusable:
+    if nothing or unusable:
         raise typer.Exit(1)
 
 

@@ -89,10 +89,10 @@ def test_check_of_one_lane():
 
 @pytest.mark.slow
 def test_compare_of_one_lane_has_numpy_too():
-    tuned = next(r.technique for r in catalogue.recipes() if r.lane == "tuned" and r.workload == "increment")
-    arguments = ("increment", "-s", "1000", "-t", "torch", "-t", tuned, "--lane", "tuned")
-    out, _ = unprobed("compare", *arguments, "--format", "json")
-    assert [row["technique"] for row in json.loads(out)] == ["numpy", tuned]
+    tuned = next(each for each in catalogue.of_workload("increment") if each.lane == "tuned")
+    arguments = ("increment", "-s", "1000", "-t", "torch", "-t", tuned.technique, "--lane", "tuned")
+    out, _ = unprobed("compare", *arguments, "--format", "json", code=1 if machine.obstacle(tuned) else 0)
+    assert [row["technique"] for row in json.loads(out)] == ["numpy", tuned.technique]
 
 
 @pytest.mark.slow
@@ -368,8 +368,12 @@ def test_strict_takes_no_skipped_recipe():
 @pytest.fixture(scope="module")
 def compared():
     """One comparison, as JSON."""
+    named = ["pyopencl", "pycuda"]
+    skipped = all(map(machine.obstacle, catalogue.choose(["multiply"], named)))
+    techniques = [word for name in named for word in ("-t", name)]
     out, err = cookbook(
-        "compare", "multiply", "-t", "pyopencl", "-t", "pycuda", "-s", "1000", "-s", "10_000", "--format", "json"
+        *("compare", "multiply", *techniques, "-s", "1000", "-s", "10_000", "--format", "json"),
+        code=1 if skipped else 0,
     )
     assert "6 results: " in err
     return json.loads(out)
@@ -460,6 +464,14 @@ def test_a_size_that_does_not_fit_is_skipped_with_the_numbers():
 def test_a_comparison_that_skips_everything_fails():
     _, err = unprobed("compare", "matmul", "-t", "numpy", "-s", "2**28", code=1)
     assert "Nothing was measured: every result was skipped" in err
+
+
+@pytest.mark.slow
+def test_a_comparison_that_skips_all_that_was_named_fails_and_shows_numpy():
+    other = next(each for each in catalogue.of_workload("matmul") if each.environment != machine.environment())
+    out, err = unprobed("compare", "matmul", "-t", other.technique, "-s", "100", "--format", "json", code=1)
+    assert [row["status"] for row in json.loads(out)] == ["ok", "skipped"]
+    assert "Nothing that you named was measured: each of these results was skipped, with the reason" in err
 
 
 @pytest.fixture
