@@ -1,6 +1,7 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import contextlib
 import gc
 import importlib
 import sys
@@ -127,6 +128,13 @@ def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Se
             yield description + layout, values
 
 
+def _few_special(workload: ModuleType, size: Size) -> Iterator[tuple[str, Sequence[np.ndarray]]]:
+    """The first and the last of the special inputs of each description."""
+    found = list(getattr(workload, "special_inputs", lambda size, seed: ())(size, 1))
+    for each in (dict(reversed(found)), dict(found)):
+        yield from each.items()
+
+
 def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
     """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device."""
     upload, function, wait, download = steps(module, workload)
@@ -170,12 +178,18 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         if not fault:
             inputs = workload.inputs(size, 7)
             fault = fault_of_call(inputs, Expected(workload, inputs), out=out)
+        for description, values in _few_special(workload, size) if not fault else ():
+            with np.errstate(all="ignore"):  # infinity times zero is intended
+                expected = Expected(workload, values, flush=flushes(module))
+                fault = fault_of_call(values, expected, out=out) or expected.fault_of(out, download)
+            if fault:
+                return f"out=: {description}{fault}"
         if fault:
             return f"out=: {fault}"
         if fault := _fault_of_input_as_out(module, workload, inputs):
             return f"out= is one of the inputs: {fault}"
     if hasattr(module, "prepared"):
-        fault = check_prepared(module, workload, inputs, device)
+        fault = check_prepared(module, workload, size, inputs, device)
         if fault:
             return f"prepared: {fault}"
     fault = check_views(module, workload, inputs)
@@ -191,8 +205,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         for call in (by_steps(module, workload), *[round_trip(module, workload)] * hasattr(module, "round_trip")):
             if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
                 return f"with transfer, {fault}"
-        if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
-            return fault
+    if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
+        return fault
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
 
 
@@ -242,6 +256,11 @@ def _fault_of_one_twice(module: ModuleType, workload: ModuleType, inputs: Sequen
         fault = expected.fault_of(result, download)
         if fault := fault or _mismatch(twice[:1], [x]):
             return f"the same array twice: {way}{fault}"
+    if takes_out(function) and expected.answer.shape == x.shape:
+        with contextlib.suppress(ValueError):  # refused
+            wait(function(*twice, out=twice[0]))
+            if fault := expected.fault_of(twice[0], download):
+                return f"the same array twice, and as out=: {fault}"
     if hasattr(module, "round_trip"):
         host = x.copy()
         fault = expected.disagreement(module.round_trip(host, host))
@@ -281,6 +300,11 @@ def _fault_of_sharing(module: ModuleType, workload: ModuleType, inputs: Sequence
         fault = expected.fault_of(result, download)
         if not fault and memory.write(result, np.full(expected.answer.shape, SENTINEL, np.float32)):
             fault = _mismatch(given, expected.inputs) and "a caller who changes the result changes an input"
+        if not fault and takes_out(function):
+            out = for_out(upload, np.full(expected.answer.shape, np.nan, np.float32))
+            wait(function(*upload(*expected.inputs), out=out))
+            fault = expected.fault_of(out, download)
+            fault = fault and f"out=: {fault}"
         if not fault and hasattr(module, "round_trip"):
             host = module.round_trip(*expected.inputs)
             fault = expected.disagreement(host)
@@ -514,6 +538,10 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
         wait(result)
         if fault := Expected(workload, inputs).fault_of(result, download):
             return f"at {workload.label(size)}: {fault}"
+        if size == workload.LARGE_SIZES[0] and takes_out(function):
+            del result
+            if fault := _fault_of_transposed_out(module, workload, inputs):
+                return f"at {workload.label(size)}: out=: {fault}"
     for label, expected, given, result in early:
         if not expected.holds(result):
             return f"many later calls change the result of the first at {label}"
@@ -522,7 +550,9 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     return None
 
 
-def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
+def check_prepared(
+    module: ModuleType, workload: ModuleType, size: Size, inputs: Sequence[Any], device: Device
+) -> str | None:
     """What is wrong with what prepared() returns, in one line, or None. That is called three times, so what it
     does in place must have been done three times, and never by prepared() itself."""
     upload, _, wait, download = steps(module, workload)
@@ -561,8 +591,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
             return f"the same arrays with other values: {fault}"
     if device.late(call, wait, expected.holds):
         return "wait() returns before the device is done"
-    special = getattr(workload, "special_inputs", lambda size: ())
-    for description, values in special(inputs[0].size) if inputs[0].ndim == 1 else ():
+    for description, values in _few_special(workload, size):
         if not memory.fill(arguments, values):
             break
         result = replay()
@@ -670,6 +699,28 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
                 fault = reason(error)
             if fault:
                 return f"{view.what} of a device array{' as out=' if names == ('out',) else ''}: {fault}"
+    return None
+
+
+def _fault_of_transposed_out(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong, in one line, if out is the transpose of an array, of which no flat view can be written to; or a
+    whole array, where the recipe or its framework refuses that."""
+    upload, function, wait, download = steps(module, workload)
+    if not hasattr(workload, "AXES") and all(x.ndim == 1 for x in inputs):
+        inputs = [x.reshape(2, -1) for x in inputs]
+    expected, view = Expected(workload, inputs), VIEWS[-1]
+    given, nothing = upload(*inputs), np.full(expected.answer.shape, np.nan, np.float32)
+    for transposed in (True, False):
+        try:
+            whole = for_out(upload, view.around(nothing, SENTINEL) if transposed else nothing)
+            out = view.take(whole, nothing.shape) if transposed else whole
+            result = function(*given, out=out)
+        except Exception:  # each framework has its own for what it cannot do
+            if not transposed:
+                raise
+            continue
+        wait(result)
+        return expected.disagreement(download(result)) or expected.disagreement(np.array(download(out)))
     return None
 
 
