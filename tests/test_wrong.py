@@ -194,6 +194,11 @@ REASONS = {
     "small_square": "the same array twice: wrong values",
     "twice_into_itself": "the same array twice, and as out=: 1 of 1 elements are wrong",
     "prepared_2d_zeros": "prepared: zeros beside NaN: 1 of 1 elements are wrong",
+    "early_return_empty": "shapes (0,) and (4,): no ValueError",
+    "or_float64": "float64 passed to the function itself: no ValueError",
+    "out_or_float64": "out= of float64: no ValueError",
+    "late_refusal": "float16 passed to the function itself: it was refused, and written to",
+    "norm_empty_early": "float16 of no elements passed to the function itself: no ValueError",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.

@@ -6,10 +6,11 @@ import gc
 import importlib
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -756,13 +757,19 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     return None
 
 
-def _refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
-    """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names."""
+def _refusal(what: str, names: Sequence[str], call: Callable[[], Any], arrays: Sequence[Any] = ()) -> str | None:
+    """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names, and these
+    arrays are as before."""
+    before = [memory.held(x) for x in arrays]
     try:
         call()
     except ValueError as error:
-        unnamed = [name for name in names if name not in str(error)]
-        return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
+        if unnamed := [name for name in names if name not in str(error)]:
+            return f"{what}: the ValueError does not name {unnamed[0]}: {error}"
+        for x, old in zip(arrays, before, strict=True):
+            if old is not None and not np.array_equal(old, cast("np.ndarray", memory.held(x)), equal_nan=True):
+                return f"{what}: it was refused, and written to"
+        return None
     return f"{what}: no ValueError"
 
 
@@ -778,14 +785,13 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     def upload_and_work(inputs: Sequence[Any]) -> None:
         work(*upload(*inputs))
 
-    def work_into(arguments: Sequence[Any], shape: tuple[int, ...]) -> None:
-        work(*arguments, out=for_out(upload, np.zeros(shape, np.float32)))
-
     def prepare(inputs: Sequence[Any]) -> None:
         module.prepared(*upload(*inputs))
 
     faults = []
-    for inputs in workload.wrong_inputs():
+    wrong = workload.wrong_inputs()
+    emptied = [(first[:0], *others) for first, *others in wrong if first.shape and first.size]
+    for inputs in [*wrong, *emptied]:
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
         faults.append(_refusal(what, shapes, partial(upload_and_work, inputs)))
@@ -793,6 +799,7 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
             faults.append(_refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
         if hasattr(module, "prepared"):
             faults.append(_refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
+    empty = workload.inputs(workload.EDGE_SIZES[0])
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     for place, x in enumerate(inputs):
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":
@@ -804,22 +811,28 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
                 names = str(x.dtype), str(values.dtype)
                 faults.append(_refusal(what, names, partial(upload_and_work, given)))
     if any(isinstance(x, np.ndarray) for x in inputs):
-        right = upload(*inputs)
-        for place, x in enumerate(right):
-            other = in_another_dtype(x)
-            if other is not None:
+        for few in (inputs, *[empty] * (not empty[0].size)):
+            right = upload(*few)
+            others = [in_other_dtypes(x) for x in right]
+            alone = [(y, (*right[:i], y, *right[i + 1 :])) for i, each in enumerate(others) for y in each]
+            for other, given in (*alone, *((each[0], each) for each in zip(*others, strict=False))):
                 dtype = _dtype_name(other)
-                given = (*right[:place], other, *right[place + 1 :])
-                faults.append(_refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
+                what = f"{dtype}{'' if few is inputs else ' of no elements'} passed to the function itself"
+                faults.append(_refusal(what, [dtype], partial(work, *given), given))
         if takes_out(function):
-            shape = Expected(workload, inputs).answer.shape
-            for wrong in ((5, 7), *of_other_shapes(shape)):
-                faults.append(_refusal(f"out= of shape {wrong}", [str(wrong)], partial(work_into, right, wrong)))
-            out = for_out(upload, np.zeros(shape, np.float32))
-            other = in_another_dtype(out)
-            if other is not None:
-                dtype = _dtype_name(other)
-                faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
+            right, shape = upload(*inputs), Expected(workload, inputs).answer.shape
+            for each in ((5, 7), *of_other_shapes(shape)):
+                out = for_out(upload, np.zeros(each, np.float32))
+                faults.append(_refusal(f"out= of shape {each}", [str(each)], partial(work, *right, out=out), [out]))
+            for out in in_other_dtypes(for_out(upload, np.zeros(shape, np.float32))):
+                dtype = _dtype_name(out)
+                faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=out), [out]))
+            for place, x in enumerate(right):
+                for other in in_other_dtypes(x)[:1]:
+                    given = (*right[:place], other, *right[place + 1 :])
+                    out, dtype = for_out(upload, np.zeros(shape, np.float32)), _dtype_name(other)
+                    what = f"{dtype} passed to the function itself, with out="
+                    faults.append(_refusal(what, [dtype], partial(work, *given, out=out), [*given, out]))
         if takes_out(download):
             faults.append(_download_fault(module, workload, inputs))
     return next(filter(None, faults), None)
@@ -860,21 +873,29 @@ def _dtype_name(array: Any) -> str:
     return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
-def in_another_dtype(array: Any) -> Any:
-    """The same array on the same device in a dtype that no recipe accepts, made by its own framework; None for a table,
-    and for a handle that hides its dtype, as engines with several processes use."""
+def in_other_dtypes(array: Any) -> list[Any]:
+    """The same array on the same device in dtypes that no recipe accepts, made by its own framework: float16, and the
+    next larger or smaller one. None of a table, and of a handle that hides its dtype, as engines with several processes
+    use."""
     kind = type(array).__module__.partition(".")[0]
+    if not hasattr(array, "dtype"):
+        return []
+    other = {"float32": "float64", "float64": "float32", "int64": "int32"}.get(_dtype_name(array))
     if kind == "torch":
-        return array.half()
+        return [array.half(), *([array.to(getattr(sys.modules["torch"], other))] if other else [])]
+    # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
+    names = ["int32" if kind in ("pycuda", "pyopencl") else "float16", *([other] if other else [])]
     if kind in ("numba", "numba_cuda_mlir"):
-        return importlib.import_module(f"{kind}.cuda").to_device(np.zeros(array.shape, np.float16))
+        to_device = importlib.import_module(f"{kind}.cuda").to_device
+        return [to_device(np.zeros(array.shape, name)) for name in names]
     if kind == "warp":
         import warp
 
-        return warp.zeros(array.shape, dtype=warp.float16, device=array.device)
+        return [warp.zeros(array.shape, dtype=getattr(warp, name), device=array.device) for name in names]
     if kind == "cuda":  # cuda.core's views have no conversion; the same bytes stand for another number
-        return array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))
-    if hasattr(array, "astype") and hasattr(array, "dtype"):  # and no table, whose columns have one each
-        # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
-        return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)
-    return None
+        return [array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))]
+    if not hasattr(array, "astype"):
+        return []
+    with warnings.catch_warnings(action="ignore"):  # of JAX, which may have no float64
+        converted = [array.astype(name) for name in names]
+    return [each for each in converted if each.dtype != array.dtype]
