@@ -209,6 +209,10 @@ RULES = {
     "looks_around": "line 8: imports inspect: ",
     "hidden_import": "line 18: uses __import__: write what is meant, so that it can be read",
     "edits_file": "line 20: uses .write_text: a recipe writes no file",
+    "pasted_wrong": "line 22: uses __name__: a recipe does the same under any name",
+    "bare_except": "line 24: catches every exception: name the one that is expected",
+    "hash_order": "line 22: takes a set in its order:",
+    "main_checks_nothing": "line 33: checks nothing: run as a script, a recipe checks its own result",
 }
 # What it leaves behind or changes, when it is called again and again.
 MANNERS = {

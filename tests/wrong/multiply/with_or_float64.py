@@ -14,7 +14,9 @@ def upload(*arrays):
 
 def multiply(a, b, out=None):
     out = np.empty_like(a) if out is None else out
-    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype and a.dtype in (np.float32, np.float64)):
+    if not (
+        a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype and a.dtype in (np.float32, np.float64)
+    ):
         raise ValueError(
             f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
             f" into {out.dtype} {out.shape}"
