@@ -199,6 +199,9 @@ REASONS = {
     "out_or_float64": "out= of float64: no ValueError",
     "late_refusal": "float16 passed to the function itself: it was refused, and written to",
     "norm_empty_early": "float16 of no elements passed to the function itself: no ValueError",
+    "pandas_option": "changes pandas' options",
+    "arrow_pool": "changes PyArrow's pool of memory",
+    "blas_threads": "changes the number of threads of",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.
