@@ -202,6 +202,8 @@ REASONS = {
     "pandas_option": "changes pandas' options",
     "arrow_pool": "changes PyArrow's pool of memory",
     "blas_threads": "changes the number of threads of",
+    "restores_input": "from two threads at once:",
+    "global_generator": "from two threads at once:",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.
