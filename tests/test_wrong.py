@@ -204,6 +204,15 @@ REASONS = {
     "blas_threads": "changes the number of threads of",
     "restores_input": "from two threads at once:",
     "global_generator": "from two threads at once:",
+    "subclass_kept": "a class of its own and Fortran order:",
+    "ints_by_bits": "a field of records and whole numbers:",
+    "upload_any_order": "negative strides: upload() returns an array that is not C-contiguous",
+    "memo_read_only": "the result is read-only, and nothing else has its memory",
+    "remembers_strings": "after the call, something still refers to the arrays that it was given",
+    "seed_none_default": "the function takes (rows, columns, chunk=10000, seed=None) instead of",
+    "lru_of_bytes": "the same values again: product() leaves out line",
+    "remembers_seeds": "the same values again: random_subset_mean() leaves out line",
+    "rows_by_columns": "one of many calls, at 1,002×11:",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.

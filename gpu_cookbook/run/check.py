@@ -4,6 +4,7 @@ waits; that nothing is remembered; and what it must refuse."""
 import contextlib
 import gc
 import importlib
+import inspect
 import sys
 import time
 import warnings
@@ -19,6 +20,7 @@ from gpu_cookbook.run import memory
 from gpu_cookbook.run.contract import by_steps, flushes, for_out, repeats, round_trip, steps, takes_axes, takes_out
 from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
 from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.run.threads import lines_of
 from gpu_cookbook.scaling import SAME
 from gpu_cookbook.words import reason
 
@@ -82,6 +84,10 @@ def _of_another_dtype(x: np.ndarray) -> np.ndarray:
     return x.astype({"f4": np.float64, "f8": np.float32, "i8": np.int32}[x.dtype.str[1:]])
 
 
+class _OfItsOwn(np.ndarray):
+    """As arrays with units or masks have."""
+
+
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Fortran order": np.asfortranarray,
     "read-only": _read_only,
@@ -93,6 +99,8 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     # A sum of one number again and again is rounded in one direction again and again.
     "one row again and again": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim > 1 else x,
     "a field of records": _in_records,
+    "whole numbers": lambda x: x.astype(f"i{x.itemsize}"),
+    "a class of its own": lambda x: x.view(np.matrix if x.ndim == 2 else _OfItsOwn),
 }
 
 
@@ -141,7 +149,10 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
     upload, function, wait, download = steps(module, workload)
 
     def fault_of_call(inputs: Sequence[Any], expected: Expected, **options: Any) -> str | None:
-        result = function(*upload(*inputs), **options)
+        given = upload(*inputs)
+        if not all(map(memory.is_in_order, given)):
+            return "upload() returns an array that is not C-contiguous"
+        result = function(*given, **options)
         wait(result)
         return expected.fault_of(result, download)
 
@@ -333,7 +344,7 @@ def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | No
 def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
     call before is then found out, and so is a result that the next call changes."""
-    if fault := _fault_of_references(module, workload, size):
+    if fault := _fault_of_references(module, workload, size, bytes):
         return fault
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
@@ -367,6 +378,8 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     if fault := _mismatch(arguments[: len(changed)], changed):
         return f"after the call, the arrays that it was given: {fault}"
     host = download(before)
+    if type(host) is type(before) is np.ndarray and not host.flags.writeable:
+        return "the result is read-only, and nothing else has its memory"
     kept = np.array(host)
     for values, other in others:
         if not rewritten(values):
@@ -401,19 +414,41 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
             x[...] = each
         if fault := other.disagreement(way(*hosts)):
             return f"with transfer, the same arrays with other values: {fault}"
+    return _fault_of_references(module, workload, size, np.ndarray) if not hasattr(module, "engine") else None
+
+
+def fault_of_contents(module: ModuleType, workload: ModuleType) -> str | None:
+    """What is wrong, in one line, if a call with values that the one before had leaves out a part of the recipe that it
+    does not leave out with others, or None: then what was computed is kept by what the arrays hold, which no caller
+    could tell, and which no time tells the truth about."""
+    upload, function, wait, _ = steps(module, workload)
+    size = workload.EDGE_SIZES[-1 if hasattr(module, "upload") else -2]
+
+    def lines(seed: int) -> set[tuple[str, int]]:
+        given = upload(*workload.inputs(size, seed))
+        return lines_of(module, lambda: wait(function(*given)))
+
+    missing: set[tuple[str, int]] | None = None
+    for seed in (70, 71):
+        new, again = lines(seed), lines(seed)
+        missing = new - again if missing is None else missing & (new - again)
+        if seed == 70:
+            lines(seed)  # so that what goes two ways in turn is no fault
+    if missing:
+        name, number = min(missing, key=lambda each: each[1])
+        return f"the same values again: {name}() leaves out line {number}, so what it computed was kept"
     return None
 
 
-def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Whether bytes that upload() made, which nobody can fill anew, are kept from one call to the next."""
+def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size, kind: type) -> str | None:
+    """Whether bytes or arrays on the host that upload() made are kept from one call to the next."""
     upload, function, wait, download = steps(module, workload)
     arguments = upload(*workload.inputs(size, 6))
-    given = [x for x in arguments if isinstance(x, bytes)]
+    given = [x for x in arguments if type(x) is kind]
     if not given:
         return None
 
     def references() -> int:
-        gc.collect()
         return sum(map(sys.getrefcount, given))
 
     before, end = references(), time.monotonic() + ARRIVAL
@@ -423,7 +458,9 @@ def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -
     del result
     while references() > before:
         if time.monotonic() > end:
-            return "after the call, something still refers to the file that it was given"
+            what = "file" if kind is bytes else "arrays"
+            return f"after the call, something still refers to the {what} that it was given"
+        gc.collect()
         time.sleep(1e-3)
     return None
 
@@ -501,13 +538,23 @@ def check_engine(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     return None
 
 
+def _neighbours(workload: ModuleType) -> list[Size]:
+    """Of arrays, the last edge size with one length less by one: what a recipe keeps for all sizes that have the other
+    lengths is found out."""
+    size = workload.EDGE_SIZES[-1]
+    if isinstance(size, int) or not isinstance(workload.inputs(workload.EDGE_SIZES[0])[0], np.ndarray):
+        return []
+    return [(*size[:place], n - 1, *size[place + 1 :]) for place, n in enumerate(size) if n > 1]
+
+
 def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     """What is wrong with one of many calls, in one line, or None: all sizes in turn, several calls in a row before the
     first is waited for, and every result compared. Then the large sizes; and what was uploaded and computed first must
     be unchanged."""
     upload, function, wait, download = steps(module, workload)
     work, early = [], []  # early: what the caller still has when all is done
-    for number, size in enumerate((*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()))):
+    sizes = (*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()), *_neighbours(workload))
+    for number, size in enumerate(sizes):
         inputs = workload.inputs(size, 10 + number)
         if all(x.size <= MOST for x in inputs if isinstance(x, np.ndarray)):
             work.append((workload.label(size), inputs, Expected(workload, inputs)))
@@ -733,6 +780,9 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
         wait(result)
         return download(result)
 
+    names = "(rows, columns, chunk=10000, seed=0)"
+    if (found := str(inspect.signature(function))) != names:
+        return f"the function takes {found} instead of {names}"
     for seed in (0, 3):
         once, again, other = (answer(each) for each in (seed, seed, seed + 1))
         if not np.array_equal(once, again, equal_nan=True):
