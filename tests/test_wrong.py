@@ -199,17 +199,17 @@ REASONS = {
     "out_or_float64": "out= of float64: no ValueError",
     "late_refusal": "float16 passed to the function itself: it was refused, and written to",
     "norm_empty_early": "float16 of no elements passed to the function itself: no ValueError",
-    "pandas_option": "changes pandas' options",
-    "arrow_pool": "changes PyArrow's pool of memory",
-    "blas_threads": "changes the number of threads of",
-    "restores_input": "from two threads at once:",
-    "global_generator": "from two threads at once:",
     "subclass_kept": "a class of its own and Fortran order:",
     "ints_by_bits": "a field of records and whole numbers:",
     "upload_any_order": "negative strides: upload() returns an array that is not C-contiguous",
     "memo_read_only": "the result is read-only, and nothing else has its memory",
     "remembers_strings": "after the call, something still refers to the arrays that it was given",
+    "restores_input": "from two threads at once:",
+    "global_generator": "from two threads at once:",
     "seed_none_default": "the function takes (rows, columns, chunk=10000, seed=None) instead of",
+    "pandas_option": "changes pandas' options",
+    "arrow_pool": "changes PyArrow's pool of memory",
+    "blas_threads": "changes the number of threads of",
     "lru_of_bytes": "the same values again: product() leaves out line",
     "remembers_seeds": "the same values again: random_subset_mean() leaves out line",
     "rows_by_columns": "one of many calls, at 1,002×11:",
@@ -615,7 +615,7 @@ def test_transfer_is_the_time_of_round_trip_where_there_is_one(monkeypatch):
     checked = len(calls)
     (_, first), *others = multiply.special_inputs(100)
     tried = [*check.variants(multiply.inputs(100)), *check.variants(first), *others]
-    assert checked == 2 * len(tried) + 3  # and the same arrays with other values, twice
+    assert checked == 2 * len(tried) + 6  # the same arrays with other values, twice; one array twice; ones, twice
     result = measured(module, Host(), 100)
     more = len(calls) - checked - result.timings[Metric.TRANSFER].count
     assert 0 <= more <= measure.SETS  # of sets of which one element was another

@@ -842,6 +842,8 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     wrong = workload.wrong_inputs()
     emptied = [(first[:0], *others) for first, *others in wrong if first.shape and first.size]
     for inputs in [*wrong, *emptied]:
+        if any(faults):
+            break
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
         faults.append(_refusal(what, shapes, partial(upload_and_work, inputs)))

@@ -82,7 +82,7 @@ def _fault_of_first_calls(module: ModuleType, workload: ModuleType, size: Size) 
     """What is wrong, in one line, if the first call of all is stopped before an instruction of the recipe's own code
     while another thread makes a whole call, or None: what the first call sets up may be there by half. Each time the
     recipe's file is executed anew."""
-    mine, other = (expected_of(workload, by_steps(module, workload), size, seed) for seed in (63, 64))
+    mine, other = (Expected(workload, workload.inputs(size, seed)) for seed in (63, 64))
 
     def fault_at(new: ModuleType, place: int) -> tuple[str | None, int]:
         """And how many instructions there were."""
