@@ -140,8 +140,9 @@ def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Se
 def _few_special(workload: ModuleType, size: Size) -> Iterator[tuple[str, Sequence[np.ndarray]]]:
     """The first and the last of the special inputs of each description."""
     found = list(getattr(workload, "special_inputs", lambda size, seed: ())(size, 1))
-    for each in (dict(reversed(found)), dict(found)):
-        yield from each.items()
+    first, last = dict(reversed(found)), dict(found)
+    yield from first.items()
+    yield from ((what, values) for what, values in last.items() if values is not first[what])
 
 
 def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
@@ -838,7 +839,7 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     def prepare(inputs: Sequence[Any]) -> None:
         module.prepared(*upload(*inputs))
 
-    faults = []
+    faults: list[str | None] = []
     wrong = workload.wrong_inputs()
     emptied = [(first[:0], *others) for first, *others in wrong if first.shape and first.size]
     for inputs in [*wrong, *emptied]:
