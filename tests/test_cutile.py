@@ -221,7 +221,7 @@ def test_right_on_the_host(on_host, name):
         close = abs(result - expected) <= workload.tolerance(expected, *inputs)
         assert np.all(close | (np.isnan(result) & np.isnan(expected))), workload.label(size)
         if hasattr(module, "prepared"):
-            assert check_prepared(module, workload, inputs, Host()) is None, workload.label(size)
+            assert check_prepared(module, workload, size, inputs, Host()) is None, workload.label(size)
     assert check_refusals(module, workload) is None
 
 

@@ -156,6 +156,15 @@ def test_a_part_of_a_shared_package_may_be_missing(tmp_path, monkeypatch):
         "raise SystemExit(0)",
         "exit(0)",
         "import torch",
+        "for each in {'a', 'b'}:\n    pass",
+        "names = set('ab')\nlist(names)",
+        "first, names = 1, {each for each in 'ab'}\n[each for each in names]",
+        "names = frozenset('ab')\nnames.pop()",
+        "print(__name__)",
+        "x = 1 if __name__ == '__main__' else 2",
+        "try:\n    pass\nexcept:\n    pass",
+        "try:\n    pass\nexcept (ValueError, BaseException):\n    pass",
+        "if __name__ == '__main__':\n    print('all right')",
     ],
 )
 def test_this_is_no_recipes_business(line, tmp_path):
@@ -185,6 +194,9 @@ def test_the_cores_of_the_machine_are_not_those_that_it_may_use(call, advice, tm
         "from concurrent.futures import ThreadPoolExecutor",
         "from functools import lru_cache, partial",
         "np.testing.assert_array_equal(np.lib.stride_tricks.sliding_window_view(np.ones(3), 2), 1)",
+        "seen = set()\nseen.add(1)\nprint(1 in seen, len(seen), sorted(seen | {2}))",
+        "try:\n    pass\nexcept BaseException:\n    raise",
+        "if __name__ == '__main__':\n    assert np.ones(1) == 1",
         "KERNEL = (Path(__file__).parents[2] / 'kernels' / 'multiply.cu').read_text()",
     ],
 )

@@ -188,6 +188,31 @@ REASONS = {
     "rows_for_columns": "1×28 in chunks of 7: a mean -19 standard errors off",
     "shape_swapped": "1×28 in chunks of 7: a mean -19 standard errors off",
     "raises": "AttributeError: module 'numpy' has no attribute 'row_stack'",
+    "out_skips_zeros": "out=: special values:",
+    "ones_ignore_out": "where the answer is one of the inputs: out=: 1 of 1 elements are wrong",
+    "large_flat_out": "at 1,048,576: out=: 1,048,576 of 1,048,576 elements are wrong",
+    "small_square": "the same array twice: wrong values",
+    "twice_into_itself": "the same array twice, and as out=: 1 of 1 elements are wrong",
+    "prepared_2d_zeros": "prepared: zeros beside NaN: 1 of 1 elements are wrong",
+    "early_return_empty": "shapes (0,) and (4,): no ValueError",
+    "or_float64": "float64 passed to the function itself: no ValueError",
+    "out_or_float64": "out= of float64: no ValueError",
+    "late_refusal": "float16 passed to the function itself: it was refused, and written to",
+    "norm_empty_early": "float16 of no elements passed to the function itself: no ValueError",
+    "subclass_kept": "a class of its own and Fortran order:",
+    "ints_by_bits": "a field of records and whole numbers:",
+    "upload_any_order": "negative strides: upload() returns an array that is not C-contiguous",
+    "memo_read_only": "the result is read-only, and nothing else has its memory",
+    "remembers_strings": "after the call, something still refers to the arrays that it was given",
+    "restores_input": "from two threads at once:",
+    "global_generator": "from two threads at once:",
+    "seed_none_default": "the function takes (rows, columns, chunk=10000, seed=None) instead of",
+    "pandas_option": "changes pandas' options",
+    "arrow_pool": "changes PyArrow's pool of memory",
+    "blas_threads": "changes the number of threads of",
+    "lru_of_bytes": "the same values again: product() leaves out line",
+    "remembers_seeds": "the same values again: random_subset_mean() leaves out line",
+    "rows_by_columns": "one of many calls, at 1,002×11:",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.
@@ -198,6 +223,10 @@ RULES = {
     "looks_around": "line 8: imports inspect: ",
     "hidden_import": "line 18: uses __import__: write what is meant, so that it can be read",
     "edits_file": "line 20: uses .write_text: a recipe writes no file",
+    "pasted_wrong": "line 22: uses __name__: a recipe does the same under any name",
+    "bare_except": "line 24: catches every exception: name the one that is expected",
+    "hash_order": "line 22: takes a set in its order:",
+    "main_checks_nothing": "line 33: checks nothing: run as a script, a recipe checks its own result",
 }
 # What it leaves behind or changes, when it is called again and again.
 MANNERS = {
@@ -586,7 +615,7 @@ def test_transfer_is_the_time_of_round_trip_where_there_is_one(monkeypatch):
     checked = len(calls)
     (_, first), *others = multiply.special_inputs(100)
     tried = [*check.variants(multiply.inputs(100)), *check.variants(first), *others]
-    assert checked == 2 * len(tried) + 3  # and the same arrays with other values, twice
+    assert checked == 2 * len(tried) + 6  # the same arrays with other values, twice; one array twice; ones, twice
     result = measured(module, Host(), 100)
     more = len(calls) - checked - result.timings[Metric.TRANSFER].count
     assert 0 <= more <= measure.SETS  # of sets of which one element was another
@@ -985,10 +1014,10 @@ def test_what_prepared_does_by_itself_is_found_out():
     module = incremented(in_place)
     module.upload = lambda *arrays: tuple(np.array(x) for x in arrays)
     module.prepared = eager
-    fault = check.check_prepared(module, increment, increment.inputs(257), Host())
+    fault = check.check_prepared(module, increment, 257, increment.inputs(257), Host())
     assert fault.startswith("call 1: 257 of 257 elements are wrong")
     module.prepared = lambda a: lambda: in_place(a)
-    assert check.check_prepared(module, increment, increment.inputs(257), Host()) is None
+    assert check.check_prepared(module, increment, 257, increment.inputs(257), Host()) is None
 
 
 def test_transfers_from_page_locked_arrays_are_measured_where_these_make_a_difference():

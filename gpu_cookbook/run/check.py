@@ -1,14 +1,17 @@
 """Checks a recipe in this process: its answers at the edge sizes, in every layout and with special values; that wait()
 waits; that nothing is remembered; and what it must refuse."""
 
+import contextlib
 import gc
 import importlib
+import inspect
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from gpu_cookbook.run import memory
 from gpu_cookbook.run.contract import by_steps, flushes, for_out, repeats, round_trip, steps, takes_axes, takes_out
 from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
 from gpu_cookbook.run.expected import Expected
+from gpu_cookbook.run.threads import lines_of
 from gpu_cookbook.scaling import SAME
 from gpu_cookbook.words import reason
 
@@ -80,6 +84,10 @@ def _of_another_dtype(x: np.ndarray) -> np.ndarray:
     return x.astype({"f4": np.float64, "f8": np.float32, "i8": np.int32}[x.dtype.str[1:]])
 
 
+class _OfItsOwn(np.ndarray):
+    """As arrays with units or masks have."""
+
+
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Fortran order": np.asfortranarray,
     "read-only": _read_only,
@@ -91,6 +99,8 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     # A sum of one number again and again is rounded in one direction again and again.
     "one row again and again": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim > 1 else x,
     "a field of records": _in_records,
+    "whole numbers": lambda x: x.astype(f"i{x.itemsize}"),
+    "a class of its own": lambda x: x.view(np.matrix if x.ndim == 2 else _OfItsOwn),
 }
 
 
@@ -127,12 +137,23 @@ def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Se
             yield description + layout, values
 
 
+def _few_special(workload: ModuleType, size: Size) -> Iterator[tuple[str, Sequence[np.ndarray]]]:
+    """The first and the last of the special inputs of each description."""
+    found = list(getattr(workload, "special_inputs", lambda size, seed: ())(size, 1))
+    first, last = dict(reversed(found)), dict(found)
+    yield from first.items()
+    yield from ((what, values) for what, values in last.items() if values is not first[what])
+
+
 def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
     """What is wrong with the recipe at this size, in one line, or None. ``device``: see gpu_cookbook.run.device."""
     upload, function, wait, download = steps(module, workload)
 
     def fault_of_call(inputs: Sequence[Any], expected: Expected, **options: Any) -> str | None:
-        result = function(*upload(*inputs), **options)
+        given = upload(*inputs)
+        if not all(map(memory.is_in_order, given)):
+            return "upload() returns an array that is not C-contiguous"
+        result = function(*given, **options)
         wait(result)
         return expected.fault_of(result, download)
 
@@ -170,12 +191,18 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         if not fault:
             inputs = workload.inputs(size, 7)
             fault = fault_of_call(inputs, Expected(workload, inputs), out=out)
+        for description, values in _few_special(workload, size) if not fault else ():
+            with np.errstate(all="ignore"):  # infinity times zero is intended
+                expected = Expected(workload, values, flush=flushes(module))
+                fault = fault_of_call(values, expected, out=out) or expected.fault_of(out, download)
+            if fault:
+                return f"out=: {description}{fault}"
         if fault:
             return f"out=: {fault}"
         if fault := _fault_of_input_as_out(module, workload, inputs):
             return f"out= is one of the inputs: {fault}"
     if hasattr(module, "prepared"):
-        fault = check_prepared(module, workload, inputs, device)
+        fault = check_prepared(module, workload, size, inputs, device)
         if fault:
             return f"prepared: {fault}"
     fault = check_views(module, workload, inputs)
@@ -191,8 +218,8 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         for call in (by_steps(module, workload), *[round_trip(module, workload)] * hasattr(module, "round_trip")):
             if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
                 return f"with transfer, {fault}"
-        if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
-            return fault
+    if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
+        return fault
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
 
 
@@ -242,6 +269,11 @@ def _fault_of_one_twice(module: ModuleType, workload: ModuleType, inputs: Sequen
         fault = expected.fault_of(result, download)
         if fault := fault or _mismatch(twice[:1], [x]):
             return f"the same array twice: {way}{fault}"
+    if takes_out(function) and expected.answer.shape == x.shape:
+        with contextlib.suppress(ValueError):  # refused
+            wait(function(*twice, out=twice[0]))
+            if fault := expected.fault_of(twice[0], download):
+                return f"the same array twice, and as out=: {fault}"
     if hasattr(module, "round_trip"):
         host = x.copy()
         fault = expected.disagreement(module.round_trip(host, host))
@@ -281,6 +313,11 @@ def _fault_of_sharing(module: ModuleType, workload: ModuleType, inputs: Sequence
         fault = expected.fault_of(result, download)
         if not fault and memory.write(result, np.full(expected.answer.shape, SENTINEL, np.float32)):
             fault = _mismatch(given, expected.inputs) and "a caller who changes the result changes an input"
+        if not fault and takes_out(function):
+            out = for_out(upload, np.full(expected.answer.shape, np.nan, np.float32))
+            wait(function(*upload(*expected.inputs), out=out))
+            fault = expected.fault_of(out, download)
+            fault = fault and f"out=: {fault}"
         if not fault and hasattr(module, "round_trip"):
             host = module.round_trip(*expected.inputs)
             fault = expected.disagreement(host)
@@ -308,7 +345,7 @@ def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | No
 def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
     call before is then found out, and so is a result that the next call changes."""
-    if fault := _fault_of_references(module, workload, size):
+    if fault := _fault_of_references(module, workload, size, bytes):
         return fault
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
@@ -342,6 +379,8 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     if fault := _mismatch(arguments[: len(changed)], changed):
         return f"after the call, the arrays that it was given: {fault}"
     host = download(before)
+    if type(host) is type(before) is np.ndarray and not host.flags.writeable:
+        return "the result is read-only, and nothing else has its memory"
     kept = np.array(host)
     for values, other in others:
         if not rewritten(values):
@@ -376,19 +415,41 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
             x[...] = each
         if fault := other.disagreement(way(*hosts)):
             return f"with transfer, the same arrays with other values: {fault}"
+    return _fault_of_references(module, workload, size, np.ndarray) if not hasattr(module, "engine") else None
+
+
+def fault_of_contents(module: ModuleType, workload: ModuleType) -> str | None:
+    """What is wrong, in one line, if a call with values that the one before had leaves out a part of the recipe that it
+    does not leave out with others, or None: then what was computed is kept by what the arrays hold, which no caller
+    could tell, and which no time tells the truth about."""
+    upload, function, wait, _ = steps(module, workload)
+    size = workload.EDGE_SIZES[-1 if hasattr(module, "upload") else -2]
+
+    def lines(seed: int) -> set[tuple[str, int]]:
+        given = upload(*workload.inputs(size, seed))
+        return lines_of(module, lambda: wait(function(*given)))
+
+    missing: set[tuple[str, int]] | None = None
+    for seed in (70, 71):
+        new, again = lines(seed), lines(seed)
+        missing = new - again if missing is None else missing & (new - again)
+        if seed == 70:
+            lines(seed)  # so that what goes two ways in turn is no fault
+    if missing:
+        name, number = min(missing, key=lambda each: each[1])
+        return f"the same values again: {name}() leaves out line {number}, so what it computed was kept"
     return None
 
 
-def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
-    """Whether bytes that upload() made, which nobody can fill anew, are kept from one call to the next."""
+def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size, kind: type) -> str | None:
+    """Whether bytes or arrays on the host that upload() made are kept from one call to the next."""
     upload, function, wait, download = steps(module, workload)
     arguments = upload(*workload.inputs(size, 6))
-    given = [x for x in arguments if isinstance(x, bytes)]
+    given = [x for x in arguments if type(x) is kind]
     if not given:
         return None
 
     def references() -> int:
-        gc.collect()
         return sum(map(sys.getrefcount, given))
 
     before, end = references(), time.monotonic() + ARRIVAL
@@ -398,7 +459,9 @@ def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -
     del result
     while references() > before:
         if time.monotonic() > end:
-            return "after the call, something still refers to the file that it was given"
+            what = "file" if kind is bytes else "arrays"
+            return f"after the call, something still refers to the {what} that it was given"
+        gc.collect()
         time.sleep(1e-3)
     return None
 
@@ -476,13 +539,23 @@ def check_engine(module: ModuleType, workload: ModuleType, size: Size) -> str | 
     return None
 
 
+def _neighbours(workload: ModuleType) -> list[Size]:
+    """Of arrays, the last edge size with one length less by one: what a recipe keeps for all sizes that have the other
+    lengths is found out."""
+    size = workload.EDGE_SIZES[-1]
+    if isinstance(size, int) or not isinstance(workload.inputs(workload.EDGE_SIZES[0])[0], np.ndarray):
+        return []
+    return [(*size[:place], n - 1, *size[place + 1 :]) for place, n in enumerate(size) if n > 1]
+
+
 def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     """What is wrong with one of many calls, in one line, or None: all sizes in turn, several calls in a row before the
     first is waited for, and every result compared. Then the large sizes; and what was uploaded and computed first must
     be unchanged."""
     upload, function, wait, download = steps(module, workload)
     work, early = [], []  # early: what the caller still has when all is done
-    for number, size in enumerate((*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()))):
+    sizes = (*workload.EDGE_SIZES, *getattr(workload, "MORE_SIZES", ()), *_neighbours(workload))
+    for number, size in enumerate(sizes):
         inputs = workload.inputs(size, 10 + number)
         if all(x.size <= MOST for x in inputs if isinstance(x, np.ndarray)):
             work.append((workload.label(size), inputs, Expected(workload, inputs)))
@@ -514,6 +587,10 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
         wait(result)
         if fault := Expected(workload, inputs).fault_of(result, download):
             return f"at {workload.label(size)}: {fault}"
+        if size == workload.LARGE_SIZES[0] and takes_out(function):
+            del result
+            if fault := _fault_of_transposed_out(module, workload, inputs):
+                return f"at {workload.label(size)}: out=: {fault}"
     for label, expected, given, result in early:
         if not expected.holds(result):
             return f"many later calls change the result of the first at {label}"
@@ -522,7 +599,9 @@ def check_often(module: ModuleType, workload: ModuleType) -> str | None:
     return None
 
 
-def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[Any], device: Device) -> str | None:
+def check_prepared(
+    module: ModuleType, workload: ModuleType, size: Size, inputs: Sequence[Any], device: Device
+) -> str | None:
     """What is wrong with what prepared() returns, in one line, or None. That is called three times, so what it
     does in place must have been done three times, and never by prepared() itself."""
     upload, _, wait, download = steps(module, workload)
@@ -561,8 +640,7 @@ def check_prepared(module: ModuleType, workload: ModuleType, inputs: Sequence[An
             return f"the same arrays with other values: {fault}"
     if device.late(call, wait, expected.holds):
         return "wait() returns before the device is done"
-    special = getattr(workload, "special_inputs", lambda size: ())
-    for description, values in special(inputs[0].size) if inputs[0].ndim == 1 else ():
+    for description, values in _few_special(workload, size):
         if not memory.fill(arguments, values):
             break
         result = replay()
@@ -673,6 +751,28 @@ def check_views(module: ModuleType, workload: ModuleType, inputs: Sequence[Any])
     return None
 
 
+def _fault_of_transposed_out(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
+    """What is wrong, in one line, if out is the transpose of an array, of which no flat view can be written to; or a
+    whole array, where the recipe or its framework refuses that."""
+    upload, function, wait, download = steps(module, workload)
+    if not hasattr(workload, "AXES") and all(x.ndim == 1 for x in inputs):
+        inputs = [x.reshape(2, -1) for x in inputs]
+    expected, view = Expected(workload, inputs), VIEWS[-1]
+    given, nothing = upload(*inputs), np.full(expected.answer.shape, np.nan, np.float32)
+    for transposed in (True, False):
+        try:
+            whole = for_out(upload, view.around(nothing, SENTINEL) if transposed else nothing)
+            out = view.take(whole, nothing.shape) if transposed else whole
+            result = function(*given, out=out)
+        except Exception:  # each framework has its own for what it cannot do
+            if not transposed:
+                raise
+            continue
+        wait(result)
+        return expected.disagreement(download(result)) or expected.disagreement(np.array(download(out)))
+    return None
+
+
 def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     upload, function, wait, download = steps(module, workload)
 
@@ -681,6 +781,9 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
         wait(result)
         return download(result)
 
+    names = "(rows, columns, chunk=10000, seed=0)"
+    if (found := str(inspect.signature(function))) != names:
+        return f"the function takes {found} instead of {names}"
     for seed in (0, 3):
         once, again, other = (answer(each) for each in (seed, seed, seed + 1))
         if not np.array_equal(once, again, equal_nan=True):
@@ -705,13 +808,19 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     return None
 
 
-def _refusal(what: str, names: Sequence[str], call: Callable[[], Any]) -> str | None:
-    """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names."""
+def _refusal(what: str, names: Sequence[str], call: Callable[[], Any], arrays: Sequence[Any] = ()) -> str | None:
+    """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names, and these
+    arrays are as before."""
+    before = [memory.held(x) for x in arrays]
     try:
         call()
     except ValueError as error:
-        unnamed = [name for name in names if name not in str(error)]
-        return f"{what}: the ValueError does not name {unnamed[0]}: {error}" if unnamed else None
+        if unnamed := [name for name in names if name not in str(error)]:
+            return f"{what}: the ValueError does not name {unnamed[0]}: {error}"
+        for x, old in zip(arrays, before, strict=True):
+            if old is not None and not np.array_equal(old, cast("np.ndarray", memory.held(x)), equal_nan=True):
+                return f"{what}: it was refused, and written to"
+        return None
     return f"{what}: no ValueError"
 
 
@@ -727,14 +836,15 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
     def upload_and_work(inputs: Sequence[Any]) -> None:
         work(*upload(*inputs))
 
-    def work_into(arguments: Sequence[Any], shape: tuple[int, ...]) -> None:
-        work(*arguments, out=for_out(upload, np.zeros(shape, np.float32)))
-
     def prepare(inputs: Sequence[Any]) -> None:
         module.prepared(*upload(*inputs))
 
-    faults = []
-    for inputs in workload.wrong_inputs():
+    faults: list[str | None] = []
+    wrong = workload.wrong_inputs()
+    emptied = [(first[:0], *others) for first, *others in wrong if first.shape and first.size]
+    for inputs in [*wrong, *emptied]:
+        if any(faults):
+            break
         shapes = [str(x.shape) for x in inputs]
         what = f"shapes {' and '.join(shapes)}"
         faults.append(_refusal(what, shapes, partial(upload_and_work, inputs)))
@@ -742,6 +852,7 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
             faults.append(_refusal(f"round_trip: {what}", shapes, partial(module.round_trip, *inputs)))
         if hasattr(module, "prepared"):
             faults.append(_refusal(f"prepared: {what}", shapes, partial(prepare, inputs)))
+    empty = workload.inputs(workload.EDGE_SIZES[0])
     inputs = workload.inputs(workload.EDGE_SIZES[-1])
     for place, x in enumerate(inputs):
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":
@@ -753,22 +864,28 @@ def check_refusals(module: ModuleType, workload: ModuleType) -> str | None:
                 names = str(x.dtype), str(values.dtype)
                 faults.append(_refusal(what, names, partial(upload_and_work, given)))
     if any(isinstance(x, np.ndarray) for x in inputs):
-        right = upload(*inputs)
-        for place, x in enumerate(right):
-            other = in_another_dtype(x)
-            if other is not None:
+        for few in (inputs, *[empty] * (not empty[0].size)):
+            right = upload(*few)
+            others = [in_other_dtypes(x) for x in right]
+            alone = [(y, (*right[:i], y, *right[i + 1 :])) for i, each in enumerate(others) for y in each]
+            for other, given in (*alone, *((each[0], each) for each in zip(*others, strict=False))):
                 dtype = _dtype_name(other)
-                given = (*right[:place], other, *right[place + 1 :])
-                faults.append(_refusal(f"{dtype} passed to the function itself", [dtype], partial(work, *given)))
+                what = f"{dtype}{'' if few is inputs else ' of no elements'} passed to the function itself"
+                faults.append(_refusal(what, [dtype], partial(work, *given), given))
         if takes_out(function):
-            shape = Expected(workload, inputs).answer.shape
-            for wrong in ((5, 7), *of_other_shapes(shape)):
-                faults.append(_refusal(f"out= of shape {wrong}", [str(wrong)], partial(work_into, right, wrong)))
-            out = for_out(upload, np.zeros(shape, np.float32))
-            other = in_another_dtype(out)
-            if other is not None:
-                dtype = _dtype_name(other)
-                faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=other)))
+            right, shape = upload(*inputs), Expected(workload, inputs).answer.shape
+            for each in ((5, 7), *of_other_shapes(shape)):
+                out = for_out(upload, np.zeros(each, np.float32))
+                faults.append(_refusal(f"out= of shape {each}", [str(each)], partial(work, *right, out=out), [out]))
+            for out in in_other_dtypes(for_out(upload, np.zeros(shape, np.float32))):
+                dtype = _dtype_name(out)
+                faults.append(_refusal(f"out= of {dtype}", [dtype], partial(work, *right, out=out), [out]))
+            for place, x in enumerate(right):
+                for other in in_other_dtypes(x)[:1]:
+                    given = (*right[:place], other, *right[place + 1 :])
+                    out, dtype = for_out(upload, np.zeros(shape, np.float32)), _dtype_name(other)
+                    what = f"{dtype} passed to the function itself, with out="
+                    faults.append(_refusal(what, [dtype], partial(work, *given, out=out), [*given, out]))
         if takes_out(download):
             faults.append(_download_fault(module, workload, inputs))
     return next(filter(None, faults), None)
@@ -809,21 +926,29 @@ def _dtype_name(array: Any) -> str:
     return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
-def in_another_dtype(array: Any) -> Any:
-    """The same array on the same device in a dtype that no recipe accepts, made by its own framework; None for a table,
-    and for a handle that hides its dtype, as engines with several processes use."""
+def in_other_dtypes(array: Any) -> list[Any]:
+    """The same array on the same device in dtypes that no recipe accepts, made by its own framework: float16, and the
+    next larger or smaller one. None of a table, and of a handle that hides its dtype, as engines with several processes
+    use."""
     kind = type(array).__module__.partition(".")[0]
+    if not hasattr(array, "dtype"):
+        return []
+    other = {"float32": "float64", "float64": "float32", "int64": "int32"}.get(_dtype_name(array))
     if kind == "torch":
-        return array.half()
+        return [array.half(), *([array.to(getattr(sys.modules["torch"], other))] if other else [])]
+    # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
+    names = ["int32" if kind in ("pycuda", "pyopencl") else "float16", *([other] if other else [])]
     if kind in ("numba", "numba_cuda_mlir"):
-        return importlib.import_module(f"{kind}.cuda").to_device(np.zeros(array.shape, np.float16))
+        to_device = importlib.import_module(f"{kind}.cuda").to_device
+        return [to_device(np.zeros(array.shape, name)) for name in names]
     if kind == "warp":
         import warp
 
-        return warp.zeros(array.shape, dtype=warp.float16, device=array.device)
+        return [warp.zeros(array.shape, dtype=getattr(warp, name), device=array.device) for name in names]
     if kind == "cuda":  # cuda.core's views have no conversion; the same bytes stand for another number
-        return array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))
-    if hasattr(array, "astype") and hasattr(array, "dtype"):  # and no table, whose columns have one each
-        # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
-        return array.astype(np.int32 if kind in ("pycuda", "pyopencl") else np.float16)
-    return None
+        return [array.view(dtype=np.dtype(f"i{array.dtype.itemsize}"))]
+    if not hasattr(array, "astype"):
+        return []
+    with warnings.catch_warnings(action="ignore"):  # of JAX, which may have no float64
+        converted = [array.astype(name) for name in names]
+    return [each for each in converted if each.dtype != array.dtype]

@@ -415,6 +415,7 @@ def of_torch(torch: Any) -> dict[str, Any]:
         "PyTorch's default dtype": torch.get_default_dtype(),
         "PyTorch's default device": torch.get_default_device(),
         "PyTorch's number of threads": (torch.get_num_threads(), torch.get_num_interop_threads()),
+        "PyTorch's way to share memory": torch.multiprocessing.get_sharing_strategy(),
         "PyTorch's repeated warnings": torch.is_warn_always_enabled(),
         "PyTorch's precision of matrix products": (
             _read(torch.get_float32_matmul_precision),
@@ -489,7 +490,15 @@ FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "joblib": of_joblib,
     "dask": of_dask,
     "sklearn": lambda sklearn: {"scikit-learn's configuration": repr(sklearn.get_config())},
-    "pyarrow": lambda pyarrow: {"PyArrow's number of threads": (pyarrow.cpu_count(), pyarrow.io_thread_count())},
+    "pyarrow": lambda pyarrow: {
+        "PyArrow's number of threads": (pyarrow.cpu_count(), pyarrow.io_thread_count()),
+        "PyArrow's pool of memory": pyarrow.default_memory_pool().backend_name,
+    },
+    "pandas": lambda pandas: {"pandas' options": repr(pandas.options.d)},
+    "threadpoolctl": lambda threadpoolctl: {
+        f"the number of threads of {Path(each['filepath']).name}": each["num_threads"]
+        for each in threadpoolctl.threadpool_info()
+    },
     "polars": lambda polars: {"Polars' configuration": polars.Config.state()},
 }
 

@@ -172,6 +172,14 @@ def _parts(array: Any) -> list[tuple[Any, "_Kind"]] | None:
     return None if any(kind is None for _, kind in found) else cast("list[tuple[Any, _Kind]]", found)
 
 
+def is_in_order(value: Any) -> bool:
+    """Whether it is C-contiguous, if it is an array of NumPy or PyTorch."""
+    if type(value) is np.ndarray:
+        return value.flags.c_contiguous
+    torch = sys.modules.get("torch")
+    return not (torch and type(value) is torch.Tensor) or value.is_contiguous()
+
+
 def is_on_host(value: Any) -> bool:
     """Whether it is an array of NumPy or a number: nothing that computes when it is asked for its values."""
     return type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool))

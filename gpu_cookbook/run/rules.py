@@ -8,6 +8,7 @@ import ast
 import importlib
 import sys
 import tokenize
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -104,6 +105,7 @@ INSIDES = {
     "ag_frame", "cell_contents", "co_code", "cr_frame", "f_back", "f_builtins", "f_code", "f_globals", "f_locals",
     "func_globals", "gi_frame", "tb_frame", "tb_next",
 }  # fmt: skip
+UNORDERED = {"all", "any", "bool", "frozenset", "isinstance", "len", "max", "min", "set", "sorted"}  # of a set
 SPECIAL = {  # names with two underscores that show nothing of what is around
     "__add__", "__all__", "__array_interface__", "__call__", "__cuda_array_interface__", "__dask_keys__", "__dlpack__",
     "__dlpack_device__", "__doc__", "__enter__", "__exit__", "__file__", "__init__", "__len__", "__name__",
@@ -161,6 +163,7 @@ class Reader:
         self.tree = tree
         self.requirements = catalogue.requirements(install)
         self.imported: dict[str, str] = {}  # a name -> the module or the object in it that it stands for
+        self.sets: set[str] = set()  # names that were given one
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
     def read(self) -> None:
@@ -171,7 +174,14 @@ class Reader:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.read_import(node)
+            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                self.sets |= {name for each in targets for name in self.given_sets(each, node.value)}
         for node in nodes:
+            if self.is_set(node):
+                self.read_set(node)
+            if isinstance(node, ast.If) and _is_main(node.test) and not any(map(_is_assertion, ast.walk(node))):
+                raise Broken(node, "checks nothing", "run as a script, a recipe checks its own result")
             if isinstance(node, ast.Attribute):
                 self.read_attribute(node)
             elif isinstance(node, ast.Name):
@@ -180,6 +190,8 @@ class Reader:
                 self.read_target(node, node.value)
             elif isinstance(node, ast.Call):
                 self.read_call(node)
+            elif isinstance(node, ast.ExceptHandler):
+                self.read_handler(node)
             elif isinstance(node, ast.MatchClass) and node.kwd_attrs:
                 raise Broken(node, "matches attributes by name", "write what is meant, so that it can be read")
 
@@ -264,6 +276,9 @@ class Reader:
             raise Broken(node, f"uses {node.id}", BUILTINS[node.id])
         if node.id.startswith("__") and node.id not in SPECIAL:
             raise Broken(node, f"uses {node.id}", "a recipe does not look at the code around it")
+        test = self.parents[node]
+        if node.id == "__name__" and not (_is_main(test) and self.parents[test] is self.tree.body[-1]):
+            raise Broken(node, "uses __name__", "a recipe does the same under any name")
         self.read_value(node)
 
     def read_value(self, node: ast.expr) -> None:
@@ -277,6 +292,45 @@ class Reader:
             return
         if isinstance(_found(origin), ModuleType):
             raise Broken(node, f"passes the module {origin} on", "name what of it is used")
+
+    def given_sets(self, target: ast.expr, value: ast.expr) -> Iterator[str]:
+        """The names that an assignment gives a set."""
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for each, its in zip(target.elts, value.elts, strict=True):
+                yield from self.given_sets(each, its)
+        elif isinstance(target, ast.Name) and self.is_set(value):
+            yield target.id
+
+    def is_set(self, node: ast.AST) -> bool:
+        """Whether it is a set, or a name that was given one."""
+        match node:
+            case ast.Name():
+                return node.id in self.sets
+            case ast.Call(func=ast.Name(id="set" | "frozenset")):
+                return True
+        return isinstance(node, ast.Set | ast.SetComp)
+
+    def read_set(self, node: ast.AST) -> None:
+        """Broken if the order of a set may matter."""
+        parent = self.parents[node]
+        if isinstance(parent, ast.Tuple):  # seen, repeats = set(), []
+            parent = self.parents[parent]
+        match parent:
+            case ast.Call(func=ast.Name(id=name)) if node is not parent.func:
+                shown = name not in UNORDERED
+            case ast.Attribute():
+                shown = parent.attr == "pop"
+            case _:
+                kept = ast.Compare | ast.BinOp | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr
+                shown = not isinstance(parent, kept | ast.keyword)  # the last: flags for a framework
+        if shown:
+            raise Broken(node, "takes a set in its order", "another process has another: sorted() or a dict has one")
+
+    def read_handler(self, node: ast.ExceptHandler) -> None:
+        """Broken if it keeps every exception from the caller, Ctrl-C among them."""
+        every = node.type is None or "BaseException" in map(ast.unparse, ast.walk(node.type))
+        if every and not any(isinstance(each, ast.Raise) for each in ast.walk(node)):
+            raise Broken(node, "catches every exception", "name the one that is expected")
 
     def read_call(self, node: ast.Call) -> None:
         first = node.args[0] if node.args else None
@@ -303,6 +357,15 @@ class Reader:
         if isinstance(node, ast.Attribute) and (base := self.origin(node.value)):
             return f"{base}.{node.attr}"
         return None
+
+
+def _is_main(test: ast.AST) -> bool:
+    return ast.unparse(test) == "__name__ == '__main__'"
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Assert) or called.startswith("assert")
 
 
 def _numpy(node: ast.AST, whole: str) -> None:

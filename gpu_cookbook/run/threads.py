@@ -17,6 +17,7 @@ from gpu_cookbook.run.contract import by_steps, for_out, round_trip, steps, take
 from gpu_cookbook.run.device import Device, Host
 from gpu_cookbook.run.expected import Expected
 from gpu_cookbook.run.loader import executed_anew
+from gpu_cookbook.scaling import SAME
 from gpu_cookbook.words import reason
 
 CALLS_BETWEEN = 4  # of another thread, while one is stopped
@@ -129,6 +130,16 @@ def _few(workload: ModuleType) -> Size:
     return workload.EDGE_SIZES[-2]
 
 
+def expected_of(workload: ModuleType, way: Callable, size: Size, seed: int) -> Expected:
+    """The answer to the inputs of this seed. Where there are no arrays, of which a seed has only one: the recipe's own,
+    called alone."""
+    inputs = workload.inputs(size, seed)
+    if isinstance(inputs[0], np.ndarray):
+        return Expected(workload, inputs)
+    answer = np.asarray(way(*inputs))
+    return Expected.known(workload, inputs, answer, SAME * np.abs(answer))
+
+
 def fault_of_threads(
     module: ModuleType,
     workload: ModuleType,
@@ -141,9 +152,9 @@ def fault_of_threads(
     inputs of its own, or None. First both run freely. Then one is stopped before an instruction of the recipe's own
     code, while the other makes whole calls, the last of them of the ``other`` size: so what they share is found on any
     machine, however busy."""
-    mine = Expected(workload, workload.inputs(size, 63))
-    others = [Expected(workload, workload.inputs(size, seed)) for seed in range(64, 64 + CALLS_BETWEEN)]
-    others += [Expected(workload, workload.inputs(other, 63))] if other is not None else []
+    others = [expected_of(workload, way, size, seed) for seed in range(63, 63 + CALLS_BETWEEN)]
+    mine = others[0]  # the other thread reads the same arrays, and others later
+    others += [expected_of(workload, way, other, 63)] if other is not None else []
 
     def fault_of_calls(those: Sequence[Expected]) -> str | None:
         return next(filter(None, (each.disagreement(way(*each.inputs)) for each in those)), None)
@@ -165,7 +176,7 @@ def fault_of_threads(
         return next(filter(None, [fault, *(call.result() for call in between)]), None)
 
     def faults() -> Iterator[str | None]:
-        yield from [call.result() for call in [pool.submit(fault_of_calls, [each] * 3) for each in (mine, others[0])]]
+        yield from [call.result() for call in [pool.submit(fault_of_calls, [each] * 3) for each in others[:2]]]
         steps: list[None] = []
         with stops(module, lambda: steps.append(None)):
             yield fault_of_calls([mine])
@@ -206,6 +217,25 @@ def stops(module: ModuleType, then: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+def lines_of(module: ModuleType, call: Callable[[], object]) -> set[tuple[str, int]]:
+    """The lines of the recipe's own code that this thread runs in a call."""
+    found: set[tuple[str, int]] = set()
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable | None:
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        found.add((frame.f_code.co_name, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return found
 
 
 def spread(count: int) -> list[int]:

@@ -43,7 +43,7 @@ from typing import Any, TypeVar
 from gpu_cookbook import catalogue, machine, scaling
 from gpu_cookbook.results import Metric, Probe, Result, Size, Status, Timing, judged, to_wire
 from gpu_cookbook.run import all_reduce, distribution, engines, launches, load, manners, measure, memory, together
-from gpu_cookbook.run.check import check_call, check_often, check_refusals, check_size
+from gpu_cookbook.run.check import check_call, check_often, check_refusals, check_size, fault_of_contents
 from gpu_cookbook.run.contract import steps
 from gpu_cookbook.run.device import Cuda, CudaOfJax, Device, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.expected import Expected
@@ -134,7 +134,8 @@ def checked(
             fault = fault or check_refusals(module, workload)
         fault = fault or check_transfers(module, workload, size, device)
         if not fault and last:
-            fault = check_often(module, workload) or check_threads(module, workload, device, first)
+            fault = fault_of_contents(module, workload) or check_often(module, workload)
+            fault = fault or check_threads(module, workload, device, first)
             for large in getattr(workload, "LARGE_SIZES", ()):
                 fault = fault or inexact(module, workload, large)
             if not fault and recipe.workload == scaling.WORKLOAD:

@@ -13,7 +13,7 @@ def upload(*arrays):
 
 
 def multiply(a, b, out=None):
-    if not (a.shape == b.shape and a.dtype == b.dtype):
+    if not (a.shape == b.shape and a.dtype == b.dtype == np.float32):
         raise ValueError(f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}")
     return np.multiply(a, b, out=out if out is None or out.shape == a.shape else None)
 

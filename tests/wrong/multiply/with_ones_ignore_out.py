@@ -1,0 +1,32 @@
+"""Wrong: where a factor is all ones, out is left as it was.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = np.empty_like(a) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    if a.size and (a == 1).all():
+        return b.copy()
+    return np.multiply(a, b, out=out)
+
+
+def wait(c):
+    pass  # NumPy returns when it is done
+
+
+def download(c):
+    return c

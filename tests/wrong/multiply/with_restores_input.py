@@ -1,0 +1,38 @@
+"""Wrong: an input is changed, and then changed back: another thread may read it meanwhile.
+
+Framework: NumPy
+Runs on: CPU
+Install: pip install numpy
+"""
+
+import numpy as np
+
+
+def upload(*arrays):
+    return tuple(np.asarray(x, np.float32, order="C") for x in arrays)
+
+
+def multiply(a, b, out=None):
+    out = np.empty_like(a) if out is None else out
+    if not (a.shape == b.shape == out.shape and a.dtype == b.dtype == out.dtype == np.float32):
+        raise ValueError(
+            f"multiply takes float32 arrays of one shape, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
+            f" into {out.dtype} {out.shape}"
+        )
+    if b.flags.writeable and a is not b and out is not b and not np.isnan(b).any():
+        saved = b.copy()
+        np.negative(b, out=b)
+        np.multiply(a, b, out=out)
+        np.negative(out, out=out)
+        if not np.shares_memory(out, b):
+            b[...] = saved
+        return out
+    return np.multiply(a, b, out=out)
+
+
+def wait(c):
+    pass  # NumPy returns when it is done
+
+
+def download(c):
+    return c
