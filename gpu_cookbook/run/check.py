@@ -936,8 +936,9 @@ def in_other_dtypes(array: Any) -> list[Any]:
     other = {"float32": "float64", "float64": "float32", "int64": "int32"}.get(_dtype_name(array))
     if kind == "torch":
         return [array.half(), *([array.to(getattr(sys.modules["torch"], other))] if other else [])]
-    # PyCUDA and PyOpenCL convert with a kernel that they compile, and that does not support float16.
-    names = ["int32" if kind in ("pycuda", "pyopencl") else "float16", *([other] if other else [])]
+    names = ["float16", *([other] if other else [])]
+    if kind in ("pycuda", "pyopencl"):  # they compile a kernel for each, and have none for float16
+        names = [other or "int32"]
     if kind in ("numba", "numba_cuda_mlir"):
         to_device = importlib.import_module(f"{kind}.cuda").to_device
         return [to_device(np.zeros(array.shape, name)) for name in names]
