@@ -84,7 +84,7 @@ def interrupting() -> Callable[[int, object], None]:
 
 
 class Lossy(io.FileIO):
-    """What cannot be written here is lost, and nothing else is."""
+    """What cannot be written here is lost, without an error."""
 
     def write(self, data: Any) -> int:
         try:
@@ -107,7 +107,9 @@ def require_streams() -> None:
             stream.reconfigure(errors="gpu-cookbook")
             if stream is sys.__stderr__:  # no message on a full disk is worth what was measured
                 raw = io.BufferedWriter(Lossy(stream.fileno(), "w", closefd=False))
-                sys.stderr = io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True)
+                sys.stderr = io.TextIOWrapper(
+                    raw, stream.encoding, stream.errors, line_buffering=True, write_through=stream.write_through
+                )
     if output_is_closed:
         fail("Standard output is closed: redirect it into a file, or to /dev/null.")
 

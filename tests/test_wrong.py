@@ -203,7 +203,7 @@ REASONS = {
     "ints_by_bits": "a field of records and whole numbers:",
     "upload_any_order": "negative strides: upload() returns an array that is not C-contiguous",
     "memo_read_only": "the result is read-only, and nothing else has its memory",
-    "remembers_strings": "after the call, something still refers to the arrays that it was given",
+    "remembers_strings": "after the call, something still refers to the strings that it was given",
     "restores_input": "from two threads at once:",
     "global_generator": "from two threads at once:",
     "seed_none_default": "the function takes (rows, columns, chunk=10000, seed=None) instead of",
@@ -225,7 +225,6 @@ RULES = {
     "edits_file": "line 20: uses .write_text: a recipe writes no file",
     "pasted_wrong": "line 22: uses __name__: a recipe does the same under any name",
     "bare_except": "line 24: catches every exception: name the one that is expected",
-    "hash_order": "line 22: takes a set in its order:",
     "main_checks_nothing": "line 33: checks nothing: run as a script, a recipe checks its own result",
 }
 # What it leaves behind or changes, when it is called again and again.

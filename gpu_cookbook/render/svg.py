@@ -257,6 +257,8 @@ def flatten(element: ElementTree.Element) -> None:
 
 def gather(element: ElementTree.Element) -> None:
     """Groups neighbours that look the same, so that their look is written once: thin lines come in hundreds."""
+    if element.tag == "text":  # whose parts cannot be grouped
+        return
     children = []
     for look, run in groupby(element, _look):
         same = list(run)

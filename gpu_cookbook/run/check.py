@@ -31,6 +31,7 @@ OFTEN = 1.0  # seconds after which check_often() ends if a call is slow, but not
 FEWEST = 32
 MOST = 400_000  # elements: larger arrays are tried in one layout only, and not in check_often()
 ARRIVAL = 0.3  # seconds for which an upload may still be under way
+RELEASE = 5  # seconds in which threads that have given their results back let go of their arguments, on busy cores
 
 
 def variants(inputs: Sequence[Any], any_shape: bool = True) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -138,11 +139,14 @@ def tried(workload: ModuleType, size: Size, seed: int) -> Iterator[tuple[str, Se
 
 
 def _few_special(workload: ModuleType, size: Size) -> Iterator[tuple[str, Sequence[np.ndarray]]]:
-    """The first and the last of the special inputs of each description."""
-    found = list(getattr(workload, "special_inputs", lambda size, seed: ())(size, 1))
-    first, last = dict(reversed(found)), dict(found)
-    yield from first.items()
-    yield from ((what, values) for what, values in last.items() if values is not first[what])
+    """The first and the last of the special inputs of each description. Few are held at a time: all of a large size
+    may take a gigabyte."""
+    last: dict[str, Sequence[np.ndarray] | None] = {}
+    for what, values in getattr(workload, "special_inputs", lambda size, seed: ())(size, 1):
+        if what not in last:
+            yield what, values
+        last[what] = values if what in last else None
+    yield from ((what, values) for what, values in last.items() if values is not None)
 
 
 def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Device) -> str | None:
@@ -345,7 +349,7 @@ def check_call(module: ModuleType, workload: ModuleType, size: Size) -> str | No
 def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
     """What is wrong, in one line, if the same arrays hold other values at the next call, or None: what was kept of the
     call before is then found out, and so is a result that the next call changes."""
-    if fault := _fault_of_references(module, workload, size, bytes):
+    if fault := _fault_of_references(module, workload, size):
         return fault
     upload, function, wait, download = steps(module, workload)
     first, second = workload.inputs(size, 3), workload.inputs(size, 4)
@@ -415,7 +419,7 @@ def check_memory(module: ModuleType, workload: ModuleType, size: Size) -> str | 
             x[...] = each
         if fault := other.disagreement(way(*hosts)):
             return f"with transfer, the same arrays with other values: {fault}"
-    return _fault_of_references(module, workload, size, np.ndarray) if not hasattr(module, "engine") else None
+    return None
 
 
 def fault_of_contents(module: ModuleType, workload: ModuleType) -> str | None:
@@ -427,39 +431,40 @@ def fault_of_contents(module: ModuleType, workload: ModuleType) -> str | None:
 
     def lines(seed: int) -> set[tuple[str, int]]:
         given = upload(*workload.inputs(size, seed))
+        gc.collect()  # rather than in the middle: a recipe may have finalizers
         return lines_of(module, lambda: wait(function(*given)))
 
     missing: set[tuple[str, int]] | None = None
-    for seed in (70, 71):
+    for seed in (70, 71, 72):
         new, again = lines(seed), lines(seed)
         missing = new - again if missing is None else missing & (new - again)
         if seed == 70:
-            lines(seed)  # so that what goes two ways in turn is no fault
+            lines(seed)  # so that what goes two or three ways in turn is no fault
     if missing:
         name, number = min(missing, key=lambda each: each[1])
         return f"the same values again: {name}() leaves out line {number}, so what it computed was kept"
     return None
 
 
-def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size, kind: type) -> str | None:
-    """Whether bytes or arrays on the host that upload() made are kept from one call to the next."""
+def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """Whether bytes or strings that upload() made, which nobody can fill anew, are kept from one call to the next."""
     upload, function, wait, download = steps(module, workload)
     arguments = upload(*workload.inputs(size, 6))
-    given = [x for x in arguments if type(x) is kind]
+    given = [x for x in arguments if isinstance(x, bytes) or (type(x) is np.ndarray and x.dtype.kind == "S")]
     if not given:
         return None
 
     def references() -> int:
         return sum(map(sys.getrefcount, given))
 
-    before, end = references(), time.monotonic() + ARRIVAL
+    before, end = references(), time.monotonic() + RELEASE
     result = function(*arguments)
     wait(result)
     download(result)
     del result
     while references() > before:
         if time.monotonic() > end:
-            what = "file" if kind is bytes else "arrays"
+            what = "file" if isinstance(given[0], bytes) else "strings"
             return f"after the call, something still refers to the {what} that it was given"
         gc.collect()
         time.sleep(1e-3)
@@ -927,9 +932,9 @@ def _dtype_name(array: Any) -> str:
 
 
 def in_other_dtypes(array: Any) -> list[Any]:
-    """The same array on the same device in dtypes that no recipe accepts, made by its own framework: float16, and the
-    next larger or smaller one. None of a table, and of a handle that hides its dtype, as engines with several processes
-    use."""
+    """An array of the same shape on the same device in each of some dtypes that no recipe accepts, made by its own
+    framework: float16, and the next larger or smaller one. None of a table, and of a handle that hides its dtype, as
+    engines with several processes use."""
     kind = type(array).__module__.partition(".")[0]
     if not hasattr(array, "dtype"):
         return []
@@ -937,8 +942,11 @@ def in_other_dtypes(array: Any) -> list[Any]:
     if kind == "torch":
         return [array.half(), *([array.to(getattr(sys.modules["torch"], other))] if other else [])]
     names = ["float16", *([other] if other else [])]
-    if kind in ("pycuda", "pyopencl"):  # they compile a kernel for each, and have none for float16
-        names = [other or "int32"]
+    # In these two, astype() launches a kernel: it has none for float16, and none can run on no elements.
+    if kind == "pycuda":
+        return [type(array)(array.shape, np.dtype(name)) for name in names]
+    if kind == "pyopencl":
+        return [type(array)(array.queue, array.shape, np.dtype(name)) for name in names]
     if kind in ("numba", "numba_cuda_mlir"):
         to_device = importlib.import_module(f"{kind}.cuda").to_device
         return [to_device(np.zeros(array.shape, name)) for name in names]

@@ -63,6 +63,7 @@ CHANGED_BY_FRAMEWORKS = {
     "Polars": (VARIABLE + "UCX_",),  # its engine on GPUs imports ucxx, which sets those of UCX that are not set
     "Triton": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),  # it works on PyTorch's tensors
 }
+THREADS = "the number of threads of "  # a library
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
 # Who changes files, as sys.audit() says: where in its arguments the path is, and the descriptor of the folder, if any.
 WRITING = {
@@ -160,6 +161,8 @@ class Watch:
         self.begun = False
         os.cpu_count = self._cores
         changed = differences(self.settings, settings())
+        # A library that is loaded later had no number of threads before.
+        changed = [what for what in changed if what in self.settings or not what.startswith(THREADS)]
         own = CHANGED_BY_FRAMEWORKS.get(self.recipe.framework, ())
         self.faults += [f"changes {what}" for what in changed if not what.startswith(own)]
         flush()
@@ -496,8 +499,7 @@ FRAMEWORKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     },
     "pandas": lambda pandas: {"pandas' options": repr(pandas.options.d)},
     "threadpoolctl": lambda threadpoolctl: {
-        f"the number of threads of {Path(each['filepath']).name}": each["num_threads"]
-        for each in threadpoolctl.threadpool_info()
+        f"{THREADS}{each['filepath']}": each["num_threads"] for each in threadpoolctl.threadpool_info()
     },
     "polars": lambda polars: {"Polars' configuration": polars.Config.state()},
 }

@@ -8,7 +8,6 @@ import ast
 import importlib
 import sys
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -105,7 +104,6 @@ INSIDES = {
     "ag_frame", "cell_contents", "co_code", "cr_frame", "f_back", "f_builtins", "f_code", "f_globals", "f_locals",
     "func_globals", "gi_frame", "tb_frame", "tb_next",
 }  # fmt: skip
-UNORDERED = {"all", "any", "bool", "frozenset", "isinstance", "len", "max", "min", "set", "sorted"}  # of a set
 SPECIAL = {  # names with two underscores that show nothing of what is around
     "__add__", "__all__", "__array_interface__", "__call__", "__cuda_array_interface__", "__dask_keys__", "__dlpack__",
     "__dlpack_device__", "__doc__", "__enter__", "__exit__", "__file__", "__init__", "__len__", "__name__",
@@ -163,7 +161,6 @@ class Reader:
         self.tree = tree
         self.requirements = catalogue.requirements(install)
         self.imported: dict[str, str] = {}  # a name -> the module or the object in it that it stands for
-        self.sets: set[str] = set()  # names that were given one
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
     def read(self) -> None:
@@ -174,12 +171,7 @@ class Reader:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.read_import(node)
-            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                self.sets |= {name for each in targets for name in self.given_sets(each, node.value)}
         for node in nodes:
-            if self.is_set(node):
-                self.read_set(node)
             if isinstance(node, ast.If) and _is_main(node.test) and not any(map(_is_assertion, ast.walk(node))):
                 raise Broken(node, "checks nothing", "run as a script, a recipe checks its own result")
             if isinstance(node, ast.Attribute):
@@ -276,9 +268,12 @@ class Reader:
             raise Broken(node, f"uses {node.id}", BUILTINS[node.id])
         if node.id.startswith("__") and node.id not in SPECIAL:
             raise Broken(node, f"uses {node.id}", "a recipe does not look at the code around it")
-        test = self.parents[node]
-        if node.id == "__name__" and not (_is_main(test) and self.parents[test] is self.tree.body[-1]):
+        parent = self.parents[node]
+        if node.id == "__name__" and not (_is_main(parent) and self.parents[parent] is self.tree.body[-1]):
             raise Broken(node, "uses __name__", "a recipe does the same under any name")
+        handler = self.parents[parent] if isinstance(parent, ast.Tuple) else parent
+        if node.id == "BaseException" and not isinstance(handler, ast.ExceptHandler):
+            raise Broken(node, "uses BaseException", "name the exception that is expected")
         self.read_value(node)
 
     def read_value(self, node: ast.expr) -> None:
@@ -292,39 +287,6 @@ class Reader:
             return
         if isinstance(_found(origin), ModuleType):
             raise Broken(node, f"passes the module {origin} on", "name what of it is used")
-
-    def given_sets(self, target: ast.expr, value: ast.expr) -> Iterator[str]:
-        """The names that an assignment gives a set."""
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            for each, its in zip(target.elts, value.elts, strict=True):
-                yield from self.given_sets(each, its)
-        elif isinstance(target, ast.Name) and self.is_set(value):
-            yield target.id
-
-    def is_set(self, node: ast.AST) -> bool:
-        """Whether it is a set, or a name that was given one."""
-        match node:
-            case ast.Name():
-                return node.id in self.sets
-            case ast.Call(func=ast.Name(id="set" | "frozenset")):
-                return True
-        return isinstance(node, ast.Set | ast.SetComp)
-
-    def read_set(self, node: ast.AST) -> None:
-        """Broken if the order of a set may matter."""
-        parent = self.parents[node]
-        if isinstance(parent, ast.Tuple):  # seen, repeats = set(), []
-            parent = self.parents[parent]
-        match parent:
-            case ast.Call(func=ast.Name(id=name)) if node is not parent.func:
-                shown = name not in UNORDERED
-            case ast.Attribute():
-                shown = parent.attr == "pop"
-            case _:
-                kept = ast.Compare | ast.BinOp | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr
-                shown = not isinstance(parent, kept | ast.keyword)  # the last: flags for a framework
-        if shown:
-            raise Broken(node, "takes a set in its order", "another process has another: sorted() or a dict has one")
 
     def read_handler(self, node: ast.ExceptHandler) -> None:
         """Broken if it keeps every exception from the caller, Ctrl-C among them."""
