@@ -133,7 +133,8 @@ def test_list_never_cuts_a_name_and_leaves_no_column_out(width, monkeypatch, cap
     cli.list_recipes()
     out = capsys.readouterr().out
     assert "…" not in out and max(map(len, out.splitlines())) <= width
-    assert width == 40 or not re.search(r"^\s*[,:]", out, re.MULTILINE)
+    if width > 40:  # where the longest workload has no room beside the longest technique
+        assert not re.search(r"^\s*[,:]", out, re.MULTILINE)
     assert out.endswith("\n    gpu-cookbook show multiply numpy\n")  # whole, to be copied
     techniques = {recipe.technique for recipe in catalogue.recipes()}
     assert techniques <= set(out.split())

@@ -457,17 +457,19 @@ def _fault_of_references(module: ModuleType, workload: ModuleType, size: Size) -
     def references() -> int:
         return sum(map(sys.getrefcount, given))
 
-    before, end = references(), time.monotonic() + RELEASE
+    before = references()
     result = function(*arguments)
     wait(result)
     download(result)
     del result
+    gc.collect()
+    end = time.monotonic() + RELEASE
     while references() > before:
         if time.monotonic() > end:
             what = "file" if isinstance(given[0], bytes) else "strings"
             return f"after the call, something still refers to the {what} that it was given"
-        gc.collect()
         time.sleep(1e-3)
+        gc.collect()
     return None
 
 

@@ -64,6 +64,14 @@ CHANGED_BY_FRAMEWORKS = {
     "Triton": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),  # it works on PyTorch's tensors
 }
 THREADS = "the number of threads of "  # a library
+# PyTorch's precision of matrix products: the old names, and those of PyTorch 2.9 and later.
+OF_PRODUCTS = (
+    *("cuda.matmul.allow_tf32", "cuda.matmul.allow_fp16_reduced_precision_reduction", "cudnn.allow_tf32"),
+    *("fp32_precision", "cuda.matmul.fp32_precision"),
+    *("cudnn.fp32_precision", "cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
+    *("mkldnn.fp32_precision", "mkldnn.matmul.fp32_precision"),
+    *("mkldnn.conv.fp32_precision", "mkldnn.rnn.fp32_precision"),
+)
 WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
 # Who changes files, as sys.audit() says: where in its arguments the path is, and the descriptor of the folder, if any.
 WRITING = {
@@ -392,16 +400,6 @@ def settings() -> dict[str, Any]:
 
 def _hash(value: Any) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()
-
-
-# PyTorch's precision of matrix products: the old names, and those of PyTorch 2.9 and later.
-OF_PRODUCTS = (
-    *("cuda.matmul.allow_tf32", "cuda.matmul.allow_fp16_reduced_precision_reduction", "cudnn.allow_tf32"),
-    *("fp32_precision", "cuda.matmul.fp32_precision"),
-    *("cudnn.fp32_precision", "cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
-    *("mkldnn.fp32_precision", "mkldnn.matmul.fp32_precision"),
-    *("mkldnn.conv.fp32_precision", "mkldnn.rnn.fp32_precision"),
-)
 
 
 def _read(setting: Callable[[], Any]) -> Any:
