@@ -33,6 +33,9 @@ class Stage:
     def copy(self, name, target, source, count):
         ctypes.memmove(target, source, count)
 
+    def finish(self):
+        """Here everything is done when its call returns."""
+
 
 # Arrays with the values of x, as other libraries have them; one with an axis of one element may be C-contiguous in any.
 LAYOUTS = {

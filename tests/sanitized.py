@@ -45,10 +45,7 @@ def settled(read):
     """The same function, when the device has done what it was given: that an upload is under way is no fault."""
 
     def read_later(array):
-        if memory.is_cuda(array):
-            from cuda.bindings import driver
-
-            driver.cuCtxSynchronize()
+        memory.settle([array])
         return read(array)
 
     return read_later

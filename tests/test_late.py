@@ -6,11 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.run import check
 
 ROOT = Path(__file__).parents[1]
 RECIPES = [
@@ -186,3 +189,36 @@ def mutant(name, right, wrong, folder):
     text = recipe.path.read_text()
     assert text.count(right) == 1
     return written(text.replace(right, wrong), recipe, folder)
+
+
+@pytest.mark.parametrize("when", ["before the call", "by the call"])
+def test_of_refused_arrays_late_work_is_waited_for(when):
+    """Where work is late, values that arrive before the call are not taken for what the call wrote, and what a refusal
+    has written is found."""
+    cl = pytest.importorskip("pyopencl")
+    import pyopencl.array
+
+    platforms = cl.get_platforms()
+    if not platforms:
+        pytest.skip('OpenCL has no platform here: pip install "pyopencl[pocl]"')
+    context = cl.Context(platforms[0].get_devices()[:1])
+    queue = cl.CommandQueue(context)
+    out, ones = (pyopencl.array.to_device(queue, np.full(5, value, np.float32)) for value in (0, 1))
+    queue.finish()
+
+    def write():
+        late = cl.UserEvent(context)
+        cl.enqueue_copy(queue, out.base_data, ones.base_data, wait_for=[late])
+        threading.Timer(0.2, late.set_status, [cl.command_execution_status.COMPLETE]).start()
+
+    def refuse():
+        if when == "by the call":
+            write()
+        else:
+            queue.finish()
+        raise ValueError("float16")
+
+    if when == "before the call":
+        write()
+    fault = check._refusal("out=", ["float16"], refuse, [out])
+    assert fault == (None if when == "before the call" else "out=: it was refused, and written to")

@@ -818,12 +818,14 @@ def _seeds(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
 def _refusal(what: str, names: Sequence[str], call: Callable[[], Any], arrays: Sequence[Any] = ()) -> str | None:
     """What is wrong with how the call refuses bad input, in one line; None if a ValueError says these names, and these
     arrays are as before."""
+    memory.settle(arrays)
     before = [memory.held(x) for x in arrays]
     try:
         call()
     except ValueError as error:
         if unnamed := [name for name in names if name not in str(error)]:
             return f"{what}: the ValueError does not name {unnamed[0]}: {error}"
+        memory.settle(arrays)
         for x, old in zip(arrays, before, strict=True):
             if old is not None and not np.array_equal(old, cast("np.ndarray", memory.held(x)), equal_nan=True):
                 return f"{what}: it was refused, and written to"

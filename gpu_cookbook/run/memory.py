@@ -46,6 +46,13 @@ def held(array: Any) -> np.ndarray | None:
     return np.concatenate([kind.read(part).reshape(-1) for part, kind in parts]) if parts else None
 
 
+def settle(arrays: Sequence[Any]) -> None:
+    """Waits until all work that was begun on these arrays is done. held() waits for nothing: what a kernel has yet to
+    write is not there."""
+    for part, kind in itertools.chain.from_iterable(_parts(array) or () for array in arrays):
+        kind.finish(part)
+
+
 def write(array: Any, values: np.ndarray) -> bool:
     """Puts values into the memory of an array, or of the parts of one, of the same shape and dtype. False if that is
     not possible, because other processes hold it or it cannot be changed."""
@@ -298,16 +305,17 @@ def _last(result: Any, columns: int) -> Any:
 
 
 class _Kind:
-    """How the arrays of one kind are read and written."""
+    """How the arrays of one kind are read and written, and what waits for the work on them."""
 
     def __init__(
         self,
         read: Callable[[Any], np.ndarray],
         write: Callable[[Any, np.ndarray], None] | None,
         view: np.ndarray | None = None,
+        finish: Callable[[Any], None] = lambda array: None,
     ) -> None:
         """``view``: an array of NumPy in the same memory, if the host can write there."""
-        self.read, self.write, self.view = read, write, view
+        self.read, self.write, self.view, self.finish = read, write, view, finish
 
 
 def _kind(value: Any) -> _Kind | None:
@@ -330,7 +338,8 @@ def _kind(value: Any) -> _Kind | None:
         host = value.numpy()
         return _Kind(lambda x: _copied(host), lambda x, values: put(host, values), host)
     if is_jax(value):
-        return _Kind(_read_cuda if is_cuda(value) else lambda x: np.array(np.from_dlpack(x)), None)  # it never changes
+        read_jax = _read_cuda if is_cuda(value) else lambda x: np.array(np.from_dlpack(x))
+        return _Kind(read_jax, None, finish=lambda x: x.block_until_ready())  # it never changes
     shared = _shared(value)
     if shared is not None:
         return _Kind(lambda x: _copied(shared), lambda x, values: put(shared, values), shared)
@@ -338,8 +347,8 @@ def _kind(value: Any) -> _Kind | None:
     if chunks is not None:
         return _Kind(_read_chunks, _write_chunks, chunks[0][1] if chunks else None)
     if is_opencl(value):
-        return _Kind(_read_opencl, _write_opencl)
-    return _Kind(_read_cuda, _write_cuda) if is_cuda(value) else None
+        return _Kind(_read_opencl, _write_opencl, finish=lambda x: x.queue.finish())
+    return _Kind(_read_cuda, _write_cuda, finish=lambda x: _stage().finish()) if is_cuda(value) else None
 
 
 def is_opencl(value: Any) -> bool:
@@ -537,10 +546,14 @@ class _Stage:
         self.checked(getattr(self.driver, name)(target, source, count, self.stream))
         self.checked(self.driver.cuStreamSynchronize(self.stream))
 
+    def finish(self) -> None:
+        """Waits for all that was begun on the GPU, in any stream."""
+        self.checked(self.driver.cuCtxSynchronize())
+
     def checked(self, answer: tuple[Any, ...]) -> Any:
         error, *values = answer
         if error:
-            raise RuntimeError(f"the memory of the GPU could not be copied: {error.name}")
+            raise RuntimeError(f"the memory of the GPU could not be read or written: {error.name}")
         return values[0] if values else None
 
 
