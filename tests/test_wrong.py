@@ -210,9 +210,14 @@ REASONS = {
     "pandas_option": "changes pandas' options",
     "arrow_pool": "changes PyArrow's pool of memory",
     "blas_threads": "changes the number of threads of",
-    "lru_of_bytes": "the same values again: product() leaves out line",
-    "remembers_seeds": "the same values again: random_subset_mean() leaves out line",
+    "lru_of_bytes": "the same values again: product() leaves out a part of line",
+    "remembers_seeds": "the same values again: random_subset_mean() leaves out a part of line",
     "rows_by_columns": "one of many calls, at 1,002×11:",
+    "norm_in_upload": "upload(): an array of 100,003 elements becomes one of 100,004",
+    "product_in_upload": "upload(): an array of 100,003 elements becomes one of 200,006",
+    "product_of_upload": "upload(): what a Given holds cannot be seen",
+    "product_beside_upload": "upload(): with arrays of two uploads, 100,003 of 100,003 elements are wrong",
+    "norm_beside_upload": "upload(): in line 27, norm() does something else with other arrays of the same values",
 }
 NOT_WAITED = ("pyopencl_not_waited", "pyopencl_other_queue", "pyopencl_as_cpu")
 # What the rules refuse before anything of it runs.

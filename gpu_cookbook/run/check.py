@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -20,7 +21,7 @@ from gpu_cookbook.run import memory
 from gpu_cookbook.run.contract import by_steps, flushes, for_out, repeats, round_trip, steps, takes_axes, takes_out
 from gpu_cookbook.run.device import HELD, Device, has_processes, processes_held_up
 from gpu_cookbook.run.expected import Expected
-from gpu_cookbook.run.threads import lines_of
+from gpu_cookbook.run.threads import Part, parts_of
 from gpu_cookbook.scaling import SAME
 from gpu_cookbook.words import reason
 
@@ -222,9 +223,48 @@ def check_size(module: ModuleType, workload: ModuleType, size: Size, device: Dev
         for call in (by_steps(module, workload), *[round_trip(module, workload)] * hasattr(module, "round_trip")):
             if fault := fault_of_layouts(workload, call, workload.inputs(size, 9)):
                 return f"with transfer, {fault}"
+        if fault := _fault_of_uploads(module, workload, size):
+            return f"upload(): {fault}"
     if fault := _fault_of_one_twice(module, workload, inputs) or _fault_of_sharing(module, workload, inputs):
         return fault
     return check_memory(module, workload, size) or check_waiting(module, workload, size, device)
+
+
+def _fault_of_uploads(module: ModuleType, workload: ModuleType, size: Size) -> str | None:
+    """What is wrong, in one line, if upload() does some of the work, or None: what it computed is then kept beside the
+    arrays, and belongs to those that were uploaded together."""
+    upload, function, wait, download = steps(module, workload)
+    first, second = workload.inputs(size, 10), workload.inputs(size, 11)
+    given, others = upload(*first), upload(*second)
+    if len(given) > len(first):
+        return f"{len(given)} arguments are made of {len(first)}"
+    for argument, x in zip(given, first, strict=False):
+        try:
+            held = memory.read(argument)
+        except memory.Deferred:
+            if memory.is_of_recipe(argument):
+                return f"what a {type(argument).__name__} holds cannot be seen"
+            continue
+        if len(given) == len(first) and held is not None and held.size != x.size:
+            return f"an array of {x.size:,} elements becomes one of {held.size:,}"
+    if len(given) == len(first) > 1:
+        for one, another, x, y in ((given, others, first, second), (others, given, second, first)):
+            result = function(one[0], *another[1:])
+            wait(result)
+            if fault := Expected(workload, (x[0], *y[1:])).fault_of(result, download):
+                return f"with arrays of two uploads, {fault}"
+    if all(map(memory.is_jax, given)):  # nobody can give these other values, to find out what was computed before
+
+        def parts(x: Sequence[Any]) -> set[Part]:
+            return parts_of(module, lambda: wait(function(*x)))
+
+        given = upload(*first)
+        copies = [x.copy() for x in given]
+        parts(given), parts(copies)  # which compile
+        if found := parts(given) ^ parts(copies):
+            name, number, _ = min(found, key=itemgetter(1))
+            return f"in line {number}, {name}() does something else with other arrays of the same values"
+    return None
 
 
 def _fault_of_input_as_out(module: ModuleType, workload: ModuleType, inputs: Sequence[np.ndarray]) -> str | None:
@@ -429,20 +469,20 @@ def fault_of_contents(module: ModuleType, workload: ModuleType) -> str | None:
     upload, function, wait, _ = steps(module, workload)
     size = workload.EDGE_SIZES[-1 if hasattr(module, "upload") else -2]
 
-    def lines(seed: int) -> set[tuple[str, int]]:
+    def parts(seed: int) -> set[Part]:
         given = upload(*workload.inputs(size, seed))
         gc.collect()  # rather than in the middle: a recipe may have finalizers
-        return lines_of(module, lambda: wait(function(*given)))
+        return parts_of(module, lambda: wait(function(*given)))
 
-    missing: set[tuple[str, int]] | None = None
+    missing: set[Part] | None = None
     for seed in (70, 71, 72):
-        new, again = lines(seed), lines(seed)
+        new, again = parts(seed), parts(seed)
         missing = new - again if missing is None else missing & (new - again)
         if seed == 70:
-            lines(seed)  # so that what goes two or three ways in turn is no fault
+            parts(seed)  # so that what goes two or three ways in turn is no fault
     if missing:
-        name, number = min(missing, key=lambda each: each[1])
-        return f"the same values again: {name}() leaves out line {number}, so what it computed was kept"
+        name, number, _ = min(missing, key=itemgetter(1))
+        return f"the same values again: {name}() leaves out a part of line {number}, so what it computed was kept"
     return None
 
 

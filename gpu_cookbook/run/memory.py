@@ -187,6 +187,11 @@ def is_in_order(value: Any) -> bool:
     return not (torch and type(value) is torch.Tensor) or value.is_contiguous()
 
 
+def is_of_recipe(value: Any) -> bool:
+    """Whether its class is one of a recipe's own."""
+    return type(value).__module__.startswith("gpu_cookbook")
+
+
 def is_on_host(value: Any) -> bool:
     """Whether it is an array of NumPy or a number: nothing that computes when it is asked for its values."""
     return type(value) is np.ndarray or (isinstance(value, (int, float, np.generic)) and not isinstance(value, bool))
@@ -248,10 +253,11 @@ def leaves(result: Any) -> Iterator[Any]:
         yield result
     elif _is_table(result):
         yield from leaves(_columns(result))
-    elif is_dataclass(result) or type(result).__module__.startswith("gpu_cookbook"):
+    elif is_dataclass(result) or is_of_recipe(result):
         if hasattr(result, "__array__"):
             _refuse(result)
-        for each in vars(result).values():
+        names = vars(result) if hasattr(result, "__dict__") else type(result).__slots__
+        for each in (getattr(result, name) for name in names):
             shape = isinstance(each, tuple) and all(isinstance(n, (int, np.integer)) for n in each)
             if not shape and not isinstance(each, (np.dtype, str, type(None))):
                 yield from leaves(each)
@@ -363,10 +369,9 @@ def is_jax(value: Any) -> bool:
 
 def is_cuda(value: Any) -> bool:
     """Whether it is a framework's array on an NVIDIA GPU."""
-    of_recipe = type(value).__module__.startswith("gpu_cookbook")
     # On the CPU, the arrays of PyTorch, JAX and Warp have the attribute, too, and raise an AttributeError.
     has_interface = not isinstance(value, type) and hasattr(value, "__cuda_array_interface__")
-    return not of_recipe and (has_interface or _is_view(value))
+    return not is_of_recipe(value) and (has_interface or _is_view(value))
 
 
 def _is_view(value: Any) -> bool:
@@ -385,7 +390,7 @@ def _interface(array: Any) -> dict[str, Any]:
 
 def _shared(value: Any) -> np.ndarray | None:
     """An array of a recipe's own class in memory that processes share, row by row; None if it is none."""
-    if not type(value).__module__.startswith("gpu_cookbook") or not hasattr(value, "__dict__"):
+    if not is_of_recipe(value) or not hasattr(value, "__dict__"):
         return None
     blocks = [each for each in vars(value).values() if _is_shared_memory(each)]
     if len(blocks) != 1 or not (hasattr(value, "shape") and hasattr(value, "dtype")):

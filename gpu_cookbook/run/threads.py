@@ -219,17 +219,22 @@ def stops(module: ModuleType, then: Callable[[], None]) -> Iterator[None]:
         sys.settrace(before)
 
 
-def lines_of(module: ModuleType, call: Callable[[], object]) -> set[tuple[str, int]]:
-    """The lines of the recipe's own code that this thread runs in a call."""
-    found: set[tuple[str, int]] = set()
+Part = tuple[str, int, int]  # of a recipe: a function, a line, and an instruction in that function
+
+
+def parts_of(module: ModuleType, call: Callable[[], object]) -> set[Part]:
+    """What this thread runs of the recipe's own code in a call."""
+    found: set[Part] = set()
 
     def trace(frame: FrameType, event: str, _: object) -> Callable | None:
         if frame.f_code.co_filename != module.__file__:
             return None
-        found.add((frame.f_code.co_name, frame.f_lineno))
+        frame.f_trace_opcodes = True  # one line may have several ways
+        found.add((frame.f_code.co_name, frame.f_lineno, frame.f_lasti))
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # without it, Python 3.12 reports lines only
     sys.settrace(trace)
     try:
         call()
