@@ -238,6 +238,7 @@ def _fault_of_uploads(module: ModuleType, workload: ModuleType, size: Size) -> s
     given, others = upload(*first), upload(*second)
     if len(given) > len(first):
         return f"{len(given)} arguments are made of {len(first)}"
+    one_each = len(given) == len(first)  # a table is made of several arrays
     for argument, x in zip(given, first, strict=False):
         try:
             held = memory.read(argument)
@@ -245,9 +246,9 @@ def _fault_of_uploads(module: ModuleType, workload: ModuleType, size: Size) -> s
             if memory.is_of_recipe(argument):
                 return f"what a {type(argument).__name__} holds cannot be seen"
             continue
-        if len(given) == len(first) and held is not None and held.size != x.size:
+        if one_each and held is not None and held.size != x.size:
             return f"an array of {x.size:,} elements becomes one of {held.size:,}"
-    if len(given) == len(first) > 1:
+    if one_each and len(given) > 1:
         for one, another, x, y in ((given, others, first, second), (others, given, second, first)):
             result = function(one[0], *another[1:])
             wait(result)

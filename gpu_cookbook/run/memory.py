@@ -552,7 +552,7 @@ class _Stage:
         self.checked(self.driver.cuStreamSynchronize(self.stream))
 
     def finish(self) -> None:
-        """Waits for all that was begun on the GPU, in any stream."""
+        """Waits for all that was begun on the current GPU, in any stream."""
         self.checked(self.driver.cuCtxSynchronize())
 
     def checked(self, answer: tuple[Any, ...]) -> Any:
