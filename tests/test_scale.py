@@ -830,6 +830,21 @@ def test_an_engine_that_went_away_is_not_asked_again(monkeypatch):
     assert failed.reason == "the engine at tcp://127.0.0.1:1 can no longer be reached (Connection refused)"
 
 
+def test_a_background_update_of_dasks_client_hides_no_worker():
+    """It comes every two seconds by default, and here 1,000 times as often. Of that many answers of
+    ``client.scheduler_info(n_workers=-1)``, several had no workers."""
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    alone = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with (
+        config.set({"distributed.client.scheduler-info-interval": "2ms"}),
+        LocalCluster(**alone) as cluster,
+        Client(cluster),
+    ):
+        assert {len(engines.dask_places()) for _ in range(1000)} == {2}
+
+
 def test_a_ray_without_cpus_has_none(monkeypatch):
     monkeypatch.setattr("ray.cluster_resources", lambda: {"GPU": 4.0, "memory": 1e9})
     assert [engines.places("Ray", kind) for kind in ("CPU", "GPU")] == [0, 4]

@@ -69,7 +69,7 @@ def dask_actors(recipe: Recipe, workers: int) -> EmptyRound:
     import distributed
 
     client = distributed.default_client()
-    places = client.scheduler_info(n_workers=-1)["workers"]
+    places = dask_places()
     actors = [client.submit(Nothing, actor=True, workers=[place], pure=False).result() for place in places]
 
     def empty_round(n: int, payload: object = None) -> None:
@@ -162,7 +162,9 @@ def dask_places() -> set[str]:
     """The addresses of Dask's workers. A worker that was restarted has a new one."""
     import distributed
 
-    return set(distributed.default_client().scheduler_info(n_workers=-1)["workers"])
+    # Not client.scheduler_info(): in the moment that its answer is read, a background update, which leaves the workers
+    # out, can have taken its place.
+    return set(distributed.default_client().nthreads())
 
 
 def places(framework: str, kind: str) -> int:
