@@ -291,7 +291,7 @@ def test_no_text_of_a_stored_file_is_obeyed(name):
 def test_what_changed_between_two_commits_is_the_code_not_the_comments(clone):
     path = clone / "recipes" / "multiply" / "with_numpy.py"
     before = git(clone, "rev-parse", "HEAD")
-    rewrite(path, path.read_text() + "# a comment\n")
+    rewrite(path, path.read_text() + '# a comment\n"""and text"""\n')
     git(clone, "commit", "-qam", "two")
     same = git(clone, "rev-parse", "HEAD")
     rewrite(path, path.read_text() + "MORE = 1\n")

@@ -1,5 +1,6 @@
 """What services and package indexes read: metadata, citation, changelog, workflows, locks."""
 
+import ast
 import configparser
 import os
 import re
@@ -284,6 +285,20 @@ def test_every_script_is_run_as_the_command_is():
 def test_what_a_workload_is_fits_into_one_line():
     """Pages and the terminal show the first line of its docstring."""
     assert [name for name, statement in catalogue.workloads().items() if not statement.endswith(".")] == []
+
+
+def test_what_a_function_says_of_itself_is_its_docstring():
+    """Below another statement it is a string that nobody reads: help() does not show it."""
+    found = []
+    for path in (each for folder in ("recipes", "gpu_cookbook") for each in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            later = node.body[1:] if isinstance(getattr(node, "body", None), list) else []
+            found += [f"{path.relative_to(ROOT)}:{each.lineno}" for each in later if is_text(each)]
+    assert found == []
+
+
+def is_text(statement):
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)

@@ -8,7 +8,7 @@ Needs: nvcc
 Follows: https://documen.tician.de/pycuda/array.html
 Follows: https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html
 
-PyCUDA has no function that takes another library's array: an array of its own around the address is the way in.
+PyCUDA has no function that makes its own array of another library's: put one around the address.
 """
 
 import numpy as np

@@ -194,14 +194,19 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _fields(node: ast.AST) -> Iterator[Any]:
-    """What a node of a syntax tree consists of, without a docstring."""
-    documented = (
-        isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-        and ast.get_docstring(node, clean=False) is not None
-    )
+    """What a node of a syntax tree consists of, without docstrings and other strings that stand alone."""
     for name in node._fields:
         value: Any = getattr(node, name, None)
-        yield value[1:] if documented and name == "body" else value
+        yield [each for each in value if not _is_text(each)] if name == "body" and isinstance(value, list) else value
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether it is a string that nothing is done with."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -35,8 +35,8 @@ def share(gpu, rows, columns, chunk, seed):
 
 
 def random_subset_mean(rows, columns, chunk=10_000, seed=0):
-    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     """Each GPU's share of the mean: they add up to it. Another number of GPUs makes other samples."""
+    rows, columns, chunk, seed = map(index, (rows, columns, chunk, seed))  # of NumPy's integers, products may not fit
     if rows < 0 or columns < 0 or chunk < 1:
         raise ValueError(f"random_subset_mean takes chunks of 1 or more, not {rows} × {columns} in chunks of {chunk}")
     # Threads: each starts the work of its GPU, waits for nothing, and soon lets go of the GIL.
