@@ -139,7 +139,7 @@ def test_wrong_without_waiting(recipe, number, tmp_path):
         ("cupy", "out[before], z[before]", "out[block], z[block]"),
         ("torch", "return recorded, room, ", "return recorded, None, "),
         ("torch", "(torch.from_numpy(pinned(shape)) for", "(torch.from_numpy(np.empty(shape, np.float32)) for"),
-        ("torch", "torch.from_numpy(pinned(PIECE))) for", "room) for room in [torch.from_numpy(pinned(PIECE))] for"),
+        ("torch", "pinned(PIECE)) for", "room) for room in [pinned(PIECE)] for"),
         ("torch", "out[before], z[before]", "out[block], z[block]"),
         ("pycuda", "driver.Stream()", "driver.Stream(1)"),
         ("pycuda", "[inside(lane, number)", "[inside(lane, 0)"),

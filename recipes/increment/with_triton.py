@@ -41,7 +41,8 @@ def check(a):
 def increment(a):
     check(a)
     if a.numel():  # a grid of no programs is an error
-        kernel[(triton.cdiv(a.numel(), BLOCK),)](a, a.numel(), BLOCK)
+        with torch.cuda.device_of(a):  # Triton launches on the current GPU, wherever the tensor is
+            kernel[(triton.cdiv(a.numel(), BLOCK),)](a, a.numel(), BLOCK)
     return a
 
 
@@ -52,10 +53,12 @@ def prepared(a):
         return lambda: a
     arguments = a, a.numel(), BLOCK
     # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
-    launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
+    with torch.cuda.device_of(a):
+        launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
 
     def replay():
-        launch(*arguments)
+        with torch.cuda.device_of(a):
+            launch(*arguments)
         return a
 
     return replay

@@ -25,8 +25,8 @@ def upload(*arrays):
     return tuple(cuda.to_device(np.asarray(x, np.float32).ravel().reshape(np.shape(x))) for x in arrays)
 
 
-@cache  # started by the first product
-def cublas():
+@cache  # started by the first product on that GPU, the current one
+def cublas(gpu):
     library, handle = ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path), ctypes.c_void_p()
     if library.cublasCreate_v2(ctypes.byref(handle)):
         raise RuntimeError("cuBLAS could not be started")
@@ -35,7 +35,7 @@ def cublas():
 
 def launch(a, b, out, m, k, n):  # addresses and sizes
     # cuBLAS stores matrices column by column, so it sees the transposes: out.T = b.T @ a.T.
-    library, handle = cublas()
+    library, handle = cublas(cuda.get_current_device().id)
     a, b, out = map(ctypes.c_void_p, (a, b, out))
     m, k, n = map(ctypes.c_int64, (m, k, n))
     if library.cublasSgemm_v2_64(handle, 0, 0, n, m, k, ctypes.byref(one), b, n, a, k, ctypes.byref(zero), out, n):

@@ -30,14 +30,15 @@ multiprocessors = torch.cuda.get_device_properties(home).multi_processor_count
 
 @lru_cache
 def lanes(device):  # of each a stream, and page-locked room for a piece
-    return [(torch.cuda.Stream(device), torch.from_numpy(pinned(PIECE))) for _ in range(2)]
+    return [(torch.cuda.Stream(device), pinned(PIECE)) for _ in range(2)]
 
 
 @lru_cache(16)
 def graph(m, k, n):
     a, b, c = (torch.from_numpy(pinned(shape)) for shape in ((m, k), (k, n), (m, n)))
     room, tiles = torch.empty(m * k + k * n, dtype=torch.float32, device="cuda"), -(-m // ROWS) * -(-n // COLUMNS)
-    with torch.cuda.graph(recorded := torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):  # nothing runs yet
+    recorded, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()  # else it may be one of another GPU
+    with torch.cuda.graph(recorded, stream=stream, capture_error_mode="relaxed"):  # nothing runs yet
         fetch((-(-room.numel() // 256), 1, 1), (256, 1, 1), (a, b, room, m * k, k * n))
         multiply((tiles, 1, 1), (THREADS, 1, 1), (room, room[m * k :], c, m, k, n))
     return recorded, room, a.numpy(), b.numpy(), c.numpy()
@@ -113,6 +114,8 @@ def round_trip(a, b, out=None):
 def copy(ways, rows, to, source):  # to the GPU, or from it
     direct = is_pinned(to) or is_pinned(source)
     to, source = (torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in (to, source))
+    # Tensors of this call: one that was made in torch.inference_mode() could not be written to outside of it.
+    ways = [(stream, torch.from_numpy(room)) for stream, room in ways]
     try:
         for i, (stream, room) in zip(range(0, len(to), rows), cycle(ways), strict=False):
             x, y = to[i : i + rows], source[i : i + rows]

@@ -58,6 +58,8 @@ def output_for(a, b, out):
     out = torch.empty(shape, dtype=a.dtype, device=a.device) if out is None else out
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
+    if not a.device == b.device == out.device:  # Triton does not look
+        raise ValueError(f"matmul takes tensors of one GPU, not of {a.device}, {b.device} and {out.device}")
     if out.numel() and out.data_ptr() in (a.data_ptr(), b.data_ptr()):
         raise ValueError("matmul takes an out that is neither a nor b")
     return out
@@ -70,7 +72,8 @@ def programs(out):
 def matmul(a, b, out=None):
     out = output_for(a, b, out)
     if out.numel():  # a grid of no programs is an error
-        kernel[(programs(out),)](a, b, out, *a.shape, out.shape[1], M, N, K, GROUP)
+        with torch.cuda.device_of(a):  # Triton launches on the current GPU, wherever the tensors are
+            kernel[(programs(out),)](a, b, out, *a.shape, out.shape[1], M, N, K, GROUP)
     return out
 
 
@@ -81,10 +84,12 @@ def prepared(a, b, out=None):
         return lambda: out
     arguments = a, b, out, *a.shape, out.shape[1], M, N, K, GROUP
     # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
-    launch = kernel.warmup(*arguments, grid=(1,))[(programs(out), 1, 1)]
+    with torch.cuda.device_of(a):
+        launch = kernel.warmup(*arguments, grid=(1,))[(programs(out), 1, 1)]
 
     def replay():
-        launch(*arguments)
+        with torch.cuda.device_of(a):
+            launch(*arguments)
         return out
 
     return replay

@@ -50,9 +50,12 @@ def unlink(block, creator):
 
 
 def upload(*arrays):
-    shared = tuple(Shared(np.shape(x), np.float32) for x in arrays)
-    for x, to in zip(arrays, shared, strict=True):
-        to.array()[...] = x
+    return tuple(map(filled, arrays))
+
+
+def filled(x):
+    shared = Shared(np.shape(x), np.float32)
+    shared.array()[...] = x  # before there is another one: until it is written to, its room counts as free
     return shared
 
 

@@ -40,13 +40,16 @@ def output_for(a, b, out):
         )
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
+    if not a.device == b.device == out.device:  # Triton does not look
+        raise ValueError(f"multiply takes tensors of one GPU, not of {a.device}, {b.device} and {out.device}")
     return out
 
 
 def multiply(a, b, out=None):
     out = output_for(a, b, out)
     if a.numel():  # a grid of no programs is an error
-        kernel[(triton.cdiv(a.numel(), BLOCK),)](a, b, out, a.numel(), BLOCK)
+        with torch.cuda.device_of(a):  # Triton launches on the current GPU, wherever the tensors are
+            kernel[(triton.cdiv(a.numel(), BLOCK),)](a, b, out, a.numel(), BLOCK)
     return out
 
 
@@ -57,10 +60,12 @@ def prepared(a, b, out=None):
         return lambda: out
     arguments = a, b, out, a.numel(), BLOCK
     # Compiled for arguments like these: a kernel's launch looks for that each time, this one does not.
-    launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
+    with torch.cuda.device_of(a):
+        launch = kernel.warmup(*arguments, grid=(1,))[(triton.cdiv(a.numel(), BLOCK), 1, 1)]
 
     def replay():
-        launch(*arguments)
+        with torch.cuda.device_of(a):
+            launch(*arguments)
         return out
 
     return replay

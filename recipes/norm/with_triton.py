@@ -45,7 +45,8 @@ def norm(x):
         return torch.zeros((), dtype=torch.float32, device=x.device)
     programs = min(PROGRAMS, triton.cdiv(x.numel(), BLOCK))
     sums = torch.empty(programs, dtype=torch.float32, device=x.device)
-    add_squares[(programs,)](x, x.numel(), sums, BLOCK)
+    with torch.cuda.device_of(x):  # Triton launches on the current GPU, wherever the tensor is
+        add_squares[(programs,)](x, x.numel(), sums, BLOCK)
     return sums.sum().sqrt()
 
 

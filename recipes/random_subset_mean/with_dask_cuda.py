@@ -3,7 +3,7 @@
 Framework: Dask
 Runs on: every NVIDIA GPU
 Install: pip install "dask-cuda[cu13]" "cupy-cuda13x[ctk]" rmm-cu13
-Follows: https://docs.dask.org/en/stable/how-to/selecting-the-collection-backend.html
+Follows: https://docs.dask.org/en/stable/generated/dask.array.random.default_rng.html
 Engine: Dask, futures
 
 Each chunk has a generator of its own, and CuPy takes 32 bits for its seed: of n chunks, two have the same samples with
@@ -15,7 +15,6 @@ from operator import index
 from uuid import uuid4
 
 import cupy as cp
-import dask
 import dask.array as da
 import distributed
 import numpy as np
@@ -25,7 +24,7 @@ from dask_cuda import LocalCUDACluster
 @contextmanager
 def engine(address=None):
     """One worker per GPU of this machine; or those of the scheduler at this address, one GPU each."""
-    # Before anything here uses CUDA, as default_rng does.
+    # Before anything here uses CUDA, as a generator does.
     start = LocalCUDACluster(dashboard_address="127.0.0.1:0") if address is None else nullcontext(address)
     with start as cluster, distributed.Client(cluster):
         yield
@@ -38,8 +37,8 @@ def random_subset_mean(rows, columns, chunk=10_000, seed=0):
     if rows * columns == 0:
         return distributed.default_client().compute(da.from_array(np.array(np.nan)))
 
-    with dask.config.set({"array.backend": "cupy"}):
-        rng = da.random.default_rng(seed)
+    # Not dask.config.set({"array.backend": "cupy"}), which all threads of a program share.
+    rng = da.random.default_rng(cp.random.default_rng(seed))
     x = rng.standard_normal((rows, columns), chunks=chunk) + 10  # CuPy's Generator has no normal(10, 1)
     mean = (x[::2, ::2] + 1).mean()
     # To the host on the worker. A name of its own: else Dask may answer a second call with what it keeps of the first.

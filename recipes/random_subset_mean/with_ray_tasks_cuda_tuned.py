@@ -11,6 +11,7 @@ not depend on the number of GPUs, tasks or processes. Ray repeats the task of a 
 because each GPU's work is spelled out: its part of the rows, its launch, and the sum of what comes back.
 """
 
+import os
 from contextlib import contextmanager, nullcontext
 from operator import index
 from pathlib import Path
@@ -51,7 +52,9 @@ def share(first, end, columns, seed):
     blocks = min(BLOCKS, (end - first + 1) // 2)
     if blocks == 0:  # more GPUs than rows
         return 0.0
-    with cp.cuda.Device(int(ray.get_gpu_ids()[0])):
+    # If CUDA_VISIBLE_DEVICES is set, Ray answers with one of its entries, and CUDA counts them from 0.
+    gpu, visible = str(ray.get_gpu_ids()[0]), os.environ.get("CUDA_VISIBLE_DEVICES")
+    with cp.cuda.Device(visible.split(",").index(gpu) if visible else int(gpu)):
         add_subset = cp.RawKernel(KERNEL, "add_subset")  # compiled once per process and GPU: CuPy keeps it
         partial = cp.empty(blocks)
         rows = np.int64(first), np.int64(end), np.int64(columns)

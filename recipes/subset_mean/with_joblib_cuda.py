@@ -63,6 +63,7 @@ def wait(shares):
 
 
 def download(shares):
+    wait(shares)  # what is read here is read in a stream of the caller's, and the work was in those of other threads
     return sum(float(share) for share in shares)
 
 

@@ -48,7 +48,8 @@ def subset_mean(x):
     rows, columns = x.shape
     programs = min(PROGRAMS, (rows + 1) // 2)
     sums = torch.empty(programs, dtype=torch.float64, device=x.device)
-    add_subset[(programs,)](x, rows, columns, sums, BLOCK)
+    with torch.cuda.device_of(x):  # Triton launches on the current GPU, wherever the tensor is
+        add_subset[(programs,)](x, rows, columns, sums, BLOCK)
     return sums.sum() / (((rows + 1) // 2) * ((columns + 1) // 2))
 
 

@@ -69,20 +69,24 @@ def training(images, targets, weights):
             call()
             result[number].copy_(loss)
 
-    count, graph, side = len(images), torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    # Set back at the end; the graph keeps it.
-    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+    count, graph, side = len(images), torch.cuda.CUDAGraph(), torch.cuda.Stream(weights.device)
+    with (
+        torch.cuda.device(weights.device),  # the work, and a stream that records it, are on this GPU
+        torch.enable_grad(),
+        torch.backends.cudnn.flags(enabled=True, allow_tf32=False),  # set back at the end; the graph keeps it
+    ):
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             run(step, range(min(WARM_UP, count)))
         torch.cuda.current_stream().wait_stream(side)
         if count > WARM_UP:
             optimizer.zero_grad()  # so that the graph has gradients of its own
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # records the step, and runs nothing
+            # Records the step, and runs nothing. Without stream, it would be one of the GPU that recorded first.
+            with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
                 step()
             run(graph.replay, range(WARM_UP, count))
-    result[-1] /= lead.numel()
-    torch.cuda.current_stream().synchronize()  # the graph and its memory are freed now
+        result[-1] /= lead.numel()
+        torch.cuda.current_stream().synchronize()  # the graph and its memory are freed now
     return result
 
 
