@@ -1,8 +1,10 @@
 """A Triton recipe in Triton's interpreter, on tensors of the CPU, at sizes that it can do in seconds:
 ``python interpret.py PATH``."""
 
+import contextlib
 import os
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -48,8 +50,35 @@ def dot(self, a, b, total, input_precision, imprecise):
 
 
 interpreter.InterpreterBuilder.create_dot = dot
-# It compiles nothing: what it would launch is the function itself.
-interpreter.InterpretedFunction.warmup = lambda self, *arguments, grid: self
+here = threading.local()  # .gpu: while the GPU of the caller's tensors is the current one
+
+
+@contextlib.contextmanager
+def device_of(tensor):
+    here.gpu = tensor.device
+    yield
+    del here.gpu
+
+
+def require_gpu():
+    """A recipe that gets tensors from its caller makes their GPU the current one: Triton does not."""
+    assert hasattr(here, "gpu") or recipe.workload == "random_subset_mean", "it would run on another GPU"
+
+
+def warmed(self, *arguments, grid):
+    """It compiles nothing: what it would launch is the function itself."""
+    require_gpu()
+    return self
+
+
+def launched(self, *arguments, launch=interpreter.GridExecutor.__call__, **options):
+    require_gpu()
+    return launch(self, *arguments, **options)
+
+
+torch.cuda.device_of = device_of
+interpreter.InterpretedFunction.warmup = warmed
+interpreter.GridExecutor.__call__ = launched
 torch.cuda.synchronize = lambda: None  # the interpreter is done when it returns
 warnings.filterwarnings("ignore", category=RuntimeWarning)  # NumPy's, of special values
 
