@@ -125,7 +125,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class FirstResult:
-    """Seconds from the start of a fresh process to its first result, and its parts, if known."""
+    """Seconds of a fresh process from its first import of a package (NumPy) to its first result, and the parts, if
+    known. Python's own start does not count, nor do the tool's modules."""
 
     total: float
     imports: float | None = None
@@ -535,8 +536,9 @@ def _series(result: Result) -> tuple[str, str, str]:
 
 def proportional(points: Sequence[tuple[float, float]], work: float) -> float:
     """The time of this much work, from two points (work, time): a fixed cost, and a part in proportion to the work.
-    More work never takes less time. Without a fixed cost, as where caches are left behind, time grows by a power of the
-    work between the points, and in proportion to it below them."""
+    More work never takes less time. Where the fixed cost would be less than 0, as where caches are left behind, time
+    grows by a power of the work between the points, and in proportion to it below them; beyond them the line goes
+    on."""
     (less, short), (more, long) = sorted(points)
     slope = (long - short) / (more - less)
     fixed = short - slope * less
@@ -689,7 +691,10 @@ def of_lane(results: Iterable[Result], lane: str | None) -> list[Result]:
 
 
 def record(result: Result) -> dict[str, Any]:
-    """One flat row with the units in the names, for CSV and JSON; only what is known."""
+    """One flat row with the units in the names, for CSV and JSON; only what is known. No metric of a result that is
+    wrong."""
+    if result.status in WRONG:
+        result = replace(result, timings={}, first=None, peak_memory=None, error=None, rates=None, doubts={})
     row: dict[str, Any] = {
         "workload": result.workload,
         "technique": result.technique,

@@ -17,7 +17,8 @@ from gpu_cookbook import catalogue
 from gpu_cookbook.render import beside, html_page, tables, text
 from gpu_cookbook.render.abilities import abilities
 from gpu_cookbook.render.change import change
-from gpu_cookbook.results import FirstResult, Metric, Run, Timing, completed, of_lane
+from gpu_cookbook.results import FirstResult, Metric, Run, Status, Timing, completed, of_lane
+from gpu_cookbook.results import record as record_of
 from gpu_cookbook.words import csv_cell
 
 SMALL, LARGE = catalogue.workload_module("multiply").SIZES[::2]
@@ -287,6 +288,16 @@ def test_what_did_not_run_is_kept_apart_and_has_its_reason_once():
     # A program gets them too, once.
     apart = [r["technique"] for table in found for r in table.records if r["status"] != "ok"]
     assert sorted(apart) == ["b", "c", "d", "e", "s", "s", "t", "t"]
+
+
+@pytest.mark.parametrize("status", ["failed", "refused"])
+def test_a_wrong_result_has_no_metric_in_csv_and_json(status):
+    known = {"first": FirstResult(1.0), "peak_memory": 5, "error": 0.0, "doubts": {Metric.RESIDENT: "other programs"}}
+    right = result("a", **known)
+    kept = record_of(replace(right, status=Status(status), reason="too fast"))
+    lost = set(record_of(right)) - set(kept)
+    assert {"resident_s", "first_result_s", "peak_device_memory_bytes", "error_relative", "resident_doubt"} <= lost
+    assert all(name in kept for name in ("workload", "technique", "device", "reason"))
 
 
 def test_where_nothing_ran_the_reasons_are_still_there():

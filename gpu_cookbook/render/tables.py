@@ -33,11 +33,11 @@ METRICS = {
     Metric.DEVICE: "the device's own time for one call, with its queue kept full",
     Metric.TRANSFER: "host arrays in, host result out",
     Metric.PINNED: "the same, from page-locked arrays into a page-locked one",
-    Metric.FIRST: "a fresh process with empty caches, until its first result",
+    Metric.FIRST: "a fresh process with empty caches, from its first import to its first result",
     Metric.MEMORY: "the peak of the memory in use on the GPUs",
     Metric.BANDWIDTH: "GB that must be moved per second (percentage of a copy's bandwidth)",
-    Metric.ERROR: "the largest difference of an element from the reference, relative to the largest value that it "
-    "could have (of a mean or an elementwise result: to the value itself); not ranked",
+    Metric.ERROR: "the largest difference of an element from the reference, as a fraction of what the page 'How we "
+    "measure' names for each workload; not ranked",
 }
 MODE = "math mode"
 LEGEND = {  # sign: what it means
