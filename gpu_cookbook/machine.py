@@ -55,6 +55,7 @@ UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
 POCL_IS_OLDER = "no OpenCL driver for this processor, which is newer than PoCL's compiler"
 NO_WORKING_OPENCL = "no OpenCL driver that works: gpu-cookbook doctor says which there are"
 MAIN = "main"  # the environment of recipes that name none
+OLD_GROUP = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # in version 1 of control groups
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
 
@@ -89,7 +90,8 @@ class Nvidia:
 
 @cache
 def nvidia() -> Nvidia | None:
-    """The NVIDIA driver and GPUs, or None. CUDA_VISIBLE_DEVICES is respected."""
+    """The NVIDIA driver and GPUs, or None. CUDA_VISIBLE_DEVICES is respected. A GPU that the driver cannot describe, as
+    one that has fallen off the bus, is left out: CUDA cannot use it either."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -97,15 +99,16 @@ def nvidia() -> Nvidia | None:
     cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
     gpus = []
     for index in _visible(pynvml.nvmlDeviceGetCount()):
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        gpus.append(
-            Gpu(
-                index,
-                _text(pynvml.nvmlDeviceGetName(handle)),
-                _memory(handle).total,
-                tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+        with contextlib.suppress(pynvml.NVMLError):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            gpus.append(
+                Gpu(
+                    index,
+                    _text(pynvml.nvmlDeviceGetName(handle)),
+                    _memory(handle).total,
+                    tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                )
             )
-        )
     return Nvidia(_text(pynvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), tuple(gpus))
 
 
@@ -117,8 +120,7 @@ def _visible(count: int) -> list[int]:
     indices = []
     for word in filter(None, (word.strip() for word in setting.split(","))):
         if word.startswith("GPU-"):
-            handles = {_text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(i))): i for i in range(count)}
-            match = [i for uuid, i in handles.items() if uuid.startswith(word)]
+            match = [i for i in range(count) if _uuid(i).startswith(word)]
             if not match:
                 break
             indices.append(match[0])
@@ -127,6 +129,14 @@ def _visible(count: int) -> list[int]:
         else:
             break
     return indices
+
+
+def _uuid(index: int) -> str:
+    """An empty string if the driver cannot describe this GPU."""
+    try:
+        return _text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(index)))
+    except pynvml.NVMLError:
+        return ""
 
 
 def _memory(handle: Any) -> Any:
@@ -182,8 +192,36 @@ def _program_of(pid: int) -> str:
 
 
 def host_memory_free() -> int:
-    """Bytes that can be allocated before the machine starts to swap or to kill processes."""
-    return psutil.virtual_memory().available
+    """Bytes that can be allocated before the machine starts to swap or to kill processes, or the control group that
+    this process is in reaches its limit, as in a container."""
+    return min([psutil.virtual_memory().available, *_free_in_groups()])
+
+
+def _free_in_groups() -> Iterator[int]:
+    """What each control group that this process is in leaves of its limit. Files in the page cache count as used there,
+    but those that were not read lately give way."""
+    for line in _lines(Path("/proc/self/cgroup")):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":  # version 2
+            root, most, used, idle = Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, most, used, idle = Path("/sys/fs/cgroup/memory"), *OLD_GROUP
+        else:
+            continue
+        here = root / path.lstrip("/")
+        for folder in (here, *here.parents):
+            if folder.is_relative_to(root):  # in a container, the path may be that of the host: then only root is there
+                with contextlib.suppress(OSError, ValueError):  # "max" is no number
+                    limit, taken = (int((folder / name).read_text()) for name in (most, used))
+                    files = [line.split()[1] for line in _lines(folder / "memory.stat") if line.split()[0] == idle]
+                    yield max(0, limit - taken + sum(map(int, files)))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
 
 
 def cores_in_use() -> float:

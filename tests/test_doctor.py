@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pynvml
 import pytest
 from conftest import HANG, ROOT, in_opencl
 from rich.console import Console
@@ -15,6 +17,7 @@ from rich.console import Console
 from gpu_cookbook import catalogue, doctor, machine
 from gpu_cookbook.doctor import facts
 from gpu_cookbook.doctor.facts import Facts, Nvcc, Probe
+from gpu_cookbook.run import device, runner
 
 GIB = 2**30
 H200 = machine.Gpu(0, "NVIDIA H200", 140 * GIB, (9, 0))
@@ -911,3 +914,97 @@ def test_in_a_narrow_terminal_a_command_takes_more_lines(width):
 def test_a_terminal_that_knows_ascii_only():
     buffer = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     Console(file=buffer, width=80).print(doctor.table(doctor.judge(TROUBLE)))
+
+
+# ---- What the machine itself is asked.
+
+
+class Driver:
+    """pynvml on a machine with this many GPUs, of which the ``lost`` ones have fallen off the bus."""
+
+    def __init__(self, count, lost):
+        self.count, self.lost = count, lost
+
+    def __getattr__(self, name):
+        answers = {
+            "nvmlInit": None,
+            "nvmlSystemGetCudaDriverVersion_v2": 13000,
+            "nvmlSystemGetDriverVersion": "580.1",
+            "nvmlDeviceGetCount": self.count,
+            "nvmlDeviceGetName": "NVIDIA H200",
+            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=140 * GIB, used=0, free=140 * GIB),
+            "nvmlDeviceGetCudaComputeCapability": (9, 0),
+        }
+        return (lambda *_: answers[name]) if name in answers else getattr(pynvml, name)
+
+    def nvmlDeviceGetHandleByIndex(self, index):
+        if index in self.lost:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+        return index
+
+    def nvmlDeviceGetUUID(self, handle):
+        return f"GPU-{handle}"
+
+
+@pytest.mark.parametrize(("visible", "found"), [(None, [0, 2]), ("2", [2]), ("1,0", [0]), ("GPU-2,GPU-1", [2])])
+def test_a_gpu_that_fell_off_the_bus_is_left_out(monkeypatch, visible, found):
+    monkeypatch.setattr(machine, "pynvml", Driver(3, {1}))
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [gpu.index for gpu in machine.nvidia.__wrapped__().gpus] == found
+
+
+@pytest.mark.parametrize(
+    ("groups", "files"),
+    [
+        (
+            "0::/job\n",
+            {"job/memory.max": "900", "job/memory.current": "600", "job/memory.stat": "anon 1\ninactive_file 9"},
+        ),
+        ("0::/a/job\n", {"a/job/memory.max": "max", "a/memory.max": "809", "a/memory.current": "500"}),
+        (  # in a container: the path is that of the host
+            "4:cpu,memory:/docker/1\n0::/\n",
+            {
+                "memory/memory.limit_in_bytes": "400",
+                "memory/memory.usage_in_bytes": "100",
+                "memory/memory.stat": "total_inactive_file 9",
+            },
+        ),
+        ("0::/\n", {}),
+    ],
+    ids=["version 2", "of an outer group", "version 1", "none"],
+)
+def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path, groups, files):
+    root = tmp_path / "sys/fs/cgroup"
+    for name, text in (
+        {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    ).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    root.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.lstrip("/"))
+    assert list(machine._free_in_groups()) == [309] * bool(files)
+    assert (machine.host_memory_free() == 309) == bool(files)
+
+
+def test_a_machine_that_hides_how_large_its_caches_are(monkeypatch, tmp_path):
+    """As some virtual machines do, whose kernel knows only their levels."""
+    for core, known in ((0, True), (1, False)):
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{core}/cache/index3"
+        folder.mkdir(parents=True)
+        (folder / "level").write_text("3\n")
+        (folder / "shared_cpu_list").write_text(f"{core}\n")
+        if known:
+            (folder / "size").write_text("32K\n")
+    monkeypatch.setattr(device, "Path", lambda path: tmp_path / path.lstrip("/"))
+    for cores, found in (({0}, 2**15), ({1}, None), ({0, 1}, 2**15), ({7}, None)):
+        monkeypatch.setattr(device.os, "sched_getaffinity", lambda _, cores=cores: cores)
+        assert device.Host().cache_bytes() == found
+
+
+def test_no_limit_on_threads_reaches_a_recipe(monkeypatch, tmp_path):
+    """NumPy would have one core, and its results say that it had all."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    settings = runner.environment(str(tmp_path))
+    assert not [name for name in settings if name.endswith("_NUM_THREADS")] and settings["PATH"]

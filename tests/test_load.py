@@ -1,6 +1,7 @@
 """A metric that something disturbed is taken again, or marked as doubtful wherever it is shown, and ranks nobody."""
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -53,6 +54,15 @@ def test_half_a_core_of_two_is_a_disturbance(monkeypatch):
     monkeypatch.setattr(load.os, "sched_getaffinity", lambda pid: range(2))
     assert load.disturbance(QUIET, replace(later(), busy=6.4)) is None
     assert load.disturbance(QUIET, replace(later(), busy=6.6)) == "other programs kept 0.6 of 2 cores busy"
+
+
+def test_a_core_is_known_by_its_number(tmp_path, monkeypatch):
+    """Cores 1 and 3 are offline."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  9 9 9 9 9 9 9 9 0 0\n" + "".join(f"cpu{n} {100 * n} 0 0 7 7 0 0 0 0 0\n" for n in (0, 2, 4)))
+    monkeypatch.setattr(load, "Path", lambda _: stat)
+    monkeypatch.setattr(load.os, "sched_getaffinity", lambda _: {2, 4})
+    assert load.busy() == 600 / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_busy_program_is_seen():

@@ -771,6 +771,45 @@ def test_a_result_is_stored_with_a_commit_only(clone):
     assert "pip install --editable" in err
 
 
+@pytest.mark.parametrize("way", ["hidden from git status", "a git that fails", "in a folder of another repository"])
+def test_whatever_git_is_told_nothing_is_stored_of_other_code(clone, monkeypatch, way):
+    if way == "hidden from git status":
+        (clone / "recipes/multiply/with_mine.py").write_text("")
+        git(clone, "config", "status.showUntrackedFiles", "no")
+        words = "commit your changes in recipes, kernels, gpu_cookbook first"
+    elif way == "a git that fails":
+        (clone / ".git/index").write_bytes(b"DIRC")  # as after a full disk
+        words = "git cannot say whether everything is committed: run git status"
+    else:
+        (clone / "inner").mkdir()
+        for path in [*clone.iterdir()]:
+            if path.name != "inner":
+                path.rename(clone / "inner" / path.name)
+        (clone / "inner/.git").rename(clone / "git of the inner one")
+        git(clone, "init", "--quiet", ".")
+        git(clone, "commit", "--quiet", "--allow-empty", "--message=outer")
+        monkeypatch.chdir(clone / "inner")
+        words = "is not a git repository with a commit"
+    _, err = invoked("compare", "multiply", "-t", "numpy", "--save", "--machine", "m", code=2)
+    assert words in err
+
+
+def test_another_repository_that_the_environment_names_is_none_of_ours(clone, tmp_path_factory, monkeypatch):
+    other = tmp_path_factory.mktemp("dotfiles")
+    git(other, "init", "--quiet", ".")
+    git(other, "commit", "--quiet", "--allow-empty", "--message=other")
+    here = git(clone, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert store.Writer(store.Store(), "m").commit == here
+
+
+def test_a_git_that_cannot_compare_blames_no_commit(clone):
+    git(clone, "config", "diff.algorithm", "nonsense")
+    with pytest.raises(commits.StoreError, match="git cannot compare with [0-9a-f]{8}: run git diff"):
+        commits.changed_since(clone, commits.head(clone))
+
+
 @pytest.mark.slow
 def test_compare_saves_and_goes_on(clone):
     def saved(*more):

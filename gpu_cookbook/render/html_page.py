@@ -12,7 +12,7 @@ from gpu_cookbook.render import charts, tables
 from gpu_cookbook.render.tables import Entry, Recipe, Table
 from gpu_cookbook.render.text import STRONG, recipe_file
 from gpu_cookbook.results import Metric, Result, grouped
-from gpu_cookbook.store.commits import CODE, StoreError, git
+from gpu_cookbook.store.commits import CODE, StoreError, git, is_changed
 
 SHORT = 20  # characters: words that stay in one line
 PAGE = """<!DOCTYPE html>
@@ -204,10 +204,9 @@ def _commit() -> str | None:
     try:
         root = git(package, "rev-parse", "--show-toplevel")
         commit = git(package, "rev-parse", "HEAD")
+        # A virtual environment may lie in somebody else's clone.
+        if not commit or Path(root).resolve() / "gpu_cookbook" != package:
+            return None
+        return commit + ", with changes" * is_changed(package.parent, CODE)
     except StoreError as error:
         return f"unknown: {error}"
-    # A virtual environment may lie in somebody else's clone.
-    if not commit or Path(root).resolve() / "gpu_cookbook" != package:
-        return None
-    changed = git(package.parent, "status", "--porcelain", "--", *CODE)
-    return commit + ", with changes" * bool(changed)

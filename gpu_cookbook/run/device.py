@@ -281,11 +281,11 @@ class Host:
         caches = {}
         for core in os.sched_getaffinity(0):
             levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
-            last = max(levels, key=lambda level: int((level / "level").read_text()), default=None)
-            if last:
+            with contextlib.suppress(OSError, ValueError):  # not every system reports them
+                last = max(levels, key=lambda level: int((level / "level").read_text()))
                 size = int((last / "size").read_text().strip().removesuffix("K")) * 1024
                 caches[(last / "shared_cpu_list").read_text()] = size
-        return sum(caches.values()) or None  # not every system reports them
+        return sum(caches.values()) or None
 
 
 class EveryGpu(Host):

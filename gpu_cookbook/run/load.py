@@ -3,6 +3,7 @@ by itself."""
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -76,9 +77,13 @@ def disturbance(before: State, after: State) -> str | None:
 
 def busy() -> float:
     """Seconds that the cores of this process have worked, for whomever; a hypervisor that took them counts too."""
-    times = psutil.cpu_times(percpu=True)
-    mine = [times[core] for core in os.sched_getaffinity(0) if core < len(times)]
-    return sum(t.user + t.nice + t.system + t.irq + t.softirq + t.steal for t in mine)
+    ticks, cores = 0, os.sched_getaffinity(0)
+    # psutil.cpu_times() does not say which core is which, and some may be offline.
+    for core, times in re.findall(r"^cpu(\d+) (.*)", Path("/proc/stat").read_text(), re.MULTILINE):
+        if int(core) in cores:
+            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, times.split()[:8])
+            ticks += user + nice + system + irq + softirq + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def own() -> float:

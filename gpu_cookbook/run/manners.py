@@ -208,7 +208,9 @@ class Watch:
         blocks that are still there in the end, since who has made one cannot be seen."""
         gc.collect()
         process = psutil.Process()
-        self.temporary = {path for path in self.temporary if path.exists()}
+        for path in self.temporary.copy():  # other threads may add to it meanwhile
+            if not path.exists():
+                self.temporary.discard(path)
         blocks = [path.name for path in Path("/dev/shm").glob("*") if path.is_file()]  # joblib keeps folders
         self.blocks = {name: self.blocks.get(name, done) for name in blocks}
         found = {

@@ -66,6 +66,9 @@ PRINTED_BY_FRAMEWORKS = {
 GARBAGE = "wrote something else into the pipe through which gpu-cookbook gets results"
 # How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
 # and 20 s.
+THREADS = {  # variables that limit the threads of NumPy's BLAS, OpenMP and others
+    f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS", "NUMBA", "NUMEXPR", "RAYON")
+} | {"OMP_THREAD_LIMIT", "POLARS_MAX_THREADS"}
 GIVE_UP = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
@@ -361,9 +364,10 @@ def _only(cores: Sequence[int] | None) -> Iterator[None]:
 
 def environment(folder: str) -> dict[str, str]:
     """The environment variables of a recipe: ours, but with the caches for compiled kernels in an empty folder, so that
-    a first result does not depend on earlier runs; with nvcc on PATH if there is one; and with usage statistics, with
-    warnings, and with what JAX and cuDF take of a GPU beforehand turned off; with the Array API in SciPy turned on."""
-    settings = dict(os.environ)
+    a first result does not depend on earlier runs; without limits on the threads, or NumPy would have fewer cores than
+    its results say; with nvcc on PATH if there is one; and with usage statistics, with warnings, and with what JAX and
+    cuDF take of a GPU beforehand turned off; with the Array API in SciPy turned on."""
+    settings = {name: value for name, value in os.environ.items() if name not in THREADS}
     for name in (
         "CUDA_CACHE_PATH",
         "CUDA_TILE_CACHE_DIR",

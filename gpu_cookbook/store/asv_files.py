@@ -46,6 +46,7 @@ from gpu_cookbook.store.commits import (
     changed_since,
     commit_named,
     git,
+    is_changed,
     sources,
     without_commits,
 )
@@ -320,7 +321,7 @@ def refuse_what_is_not_committed(root: Path, commit: str) -> None:
             f"A stored result belongs to a commit, and {plain(commit[:8])} is not the one that is checked out: check it"
             " out first, then measure."
         )
-    if git(root, "status", "--porcelain", "--", *CODE):
+    if is_changed(root, CODE):
         raise StoreError(
             f"A stored result belongs to a commit: commit your changes in {', '.join(CODE)} first, then measure."
         )

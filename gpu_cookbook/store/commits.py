@@ -2,6 +2,7 @@
 
 import ast
 import io
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,9 +70,17 @@ def git(root: Path, *arguments: str) -> str:
     return _git(root, *arguments) or ""
 
 
+def forget_other_repositories() -> None:
+    """Variables that a git hook, or whoever keeps a home folder in git, sets name another repository than that of the
+    folder which git is called in."""
+    for name in ("DIR", "WORK_TREE", "INDEX_FILE", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "PREFIX"):
+        os.environ.pop(f"GIT_{name}", None)
+
+
 def _git(root: Path, *arguments: str) -> str | None:
     """The same; None if git fails."""
-    command = ["git", "-C", str(root), *arguments]
+    forget_other_repositories()
+    command = ["git", "-c", "log.showSignature=false", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     except FileNotFoundError:
@@ -96,13 +105,23 @@ def is_shallow(root: Path) -> bool:
 
 
 def head(root: Path) -> str:
-    """The commit that is checked out; StoreError if there is none."""
-    if found := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
+    """The commit that is checked out; StoreError if there is none, or if this is a folder of another repository."""
+    if _git(root, "rev-parse", "--show-cdup") == "" and (
+        found := git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    ):
         return found
     raise StoreError(
         f"Stored results belong to commits, but {root} is not a git repository with a commit."
         " Clone the project with git clone, and run this there."
     )
+
+
+def is_changed(root: Path, code: Sequence[str]) -> bool:
+    """Whether something in these folders is not committed; StoreError if git cannot say."""
+    found = _git(root, "status", "--porcelain", "--untracked-files=normal", "--", *code)
+    if found is None:
+        raise StoreError(f"git cannot say whether everything is committed: run git status in {root} to see why.")
+    return bool(found)
 
 
 def web_address(root: Path) -> str | None:
@@ -121,6 +140,8 @@ def changed_since(root: Path, commit: str, until: str | None = None) -> frozense
     StoreError if there is no such commit."""
     both = [f"{commit}^{{commit}}", *([until] if until else [])]
     listed = _git(root, "diff", "--raw", "--no-abbrev", *both, "--", *MEASURED)
+    if listed is None and commit_named(root, commit):
+        raise StoreError(f"git cannot compare with {commit[:8]}: run git diff {commit[:8]} in {root} to see why.")
     if listed is None:
         raise UnknownCommit(commit)
     changed, both_have = set(), {}
@@ -151,9 +172,9 @@ def _texts(root: Path, blobs: Sequence[str]) -> dict[str, str]:
     the same in most commits, and a blob's name is a hash of its content."""
     if wanted := [blob for blob in dict.fromkeys(blobs) if blob not in _known]:
         command = ["git", "-C", str(root), "cat-file", "--batch"]
-        done = subprocess.run(
-            command, input="".join(f"{blob}\n" for blob in wanted).encode(), capture_output=True, check=True
-        )
+        done = subprocess.run(command, input="".join(f"{blob}\n" for blob in wanted).encode(), capture_output=True)
+        if done.returncode:
+            raise StoreError(f"git cannot read all files of {root}: a partial clone gets the others when it is online.")
         output = io.BytesIO(done.stdout)
         for blob in wanted:
             size = int(output.readline().split()[2])  # after its name and its kind

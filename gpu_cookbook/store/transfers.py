@@ -114,7 +114,7 @@ def commit_here(save: str, root: Path, code: Sequence[str]) -> str:
     require_name(save, "--save")
     refuse_another_machine(root / "benchmarks" / "results" / save)
     head = commits.head(root)
-    if commits.git(root, "status", "--porcelain", "--", *code):
+    if commits.is_changed(root, code):
         raise StoreError(f"A stored line belongs to a commit: commit your changes in {', '.join(code)} first.")
     return head
 
