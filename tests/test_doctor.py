@@ -416,8 +416,11 @@ class jit:
 """,
         "triton/language.py": "constexpr = int",
         "torch.py": """
+from contextlib import nullcontext
+from types import SimpleNamespace
 float32 = "float32"
 device = str
+cuda = SimpleNamespace(device_of=nullcontext)
 class tensor:
     dtype = float32
     def __init__(self, values, device):
