@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-import psutil
-
 from gpu_cookbook import catalogue, machine, repeats, units
 from gpu_cookbook.catalogue import Recipe
 from gpu_cookbook.results import (
@@ -628,7 +626,7 @@ def useless_here(question: Question) -> set[str]:
     if question.on_device and not machine.gpus():
         raise NoAdvice("This machine has no GPU on which the data could be: ask with --data host.")
     gpu = min((gpu.memory_bytes for gpu in machine.gpus()), default=None)
-    room = Room("this machine", psutil.virtual_memory().total, gpu)
+    room = Room("this machine", machine.host_memory(), gpu)
     return useless_for_lack_of_memory(question, room) | {
         recipe.technique
         for recipe in catalogue.of_workload(question.workload)

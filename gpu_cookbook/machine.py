@@ -124,7 +124,7 @@ def _visible(count: int) -> list[int]:
             if not match:
                 break
             indices.append(match[0])
-        elif word.isdecimal() and int(word) < count:
+        elif word.isdecimal() and int(word) < count and _uuid(int(word)):
             indices.append(int(word))
         else:
             break
@@ -194,13 +194,18 @@ def _program_of(pid: int) -> str:
 def host_memory_free() -> int:
     """Bytes that can be allocated before the machine starts to swap or to kill processes, or the control group that
     this process is in reaches its limit, as in a container."""
-    return min([psutil.virtual_memory().available, *_free_in_groups()])
+    return min([psutil.virtual_memory().available, *(free for _, free in _control_groups())])
 
 
-def _free_in_groups() -> Iterator[int]:
-    """What each control group that this process is in leaves of its limit. Files in the page cache count as used there,
-    but those that were not read lately give way."""
-    for line in _lines(Path("/proc/self/cgroup")):
+def host_memory() -> int:
+    """Bytes that this process could have if nothing else was there."""
+    return min([psutil.virtual_memory().total, *(limit for limit, _ in _control_groups())])
+
+
+def _control_groups() -> Iterator[tuple[int, int]]:
+    """(its limit, what is left of that) in bytes, of each control group that this process is in. Files in the page
+    cache count as used there, but those that were not read lately give way."""
+    for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":  # version 2
             root, most, used, idle = Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"
@@ -213,15 +218,8 @@ def _free_in_groups() -> Iterator[int]:
             if folder.is_relative_to(root):  # in a container, the path may be that of the host: then only root is there
                 with contextlib.suppress(OSError, ValueError):  # "max" is no number
                     limit, taken = (int((folder / name).read_text()) for name in (most, used))
-                    files = [line.split()[1] for line in _lines(folder / "memory.stat") if line.split()[0] == idle]
-                    yield max(0, limit - taken + sum(map(int, files)))
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
+                    files = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
+                    yield limit, max(0, limit - taken + int(files[1] if files else 0))
 
 
 def cores_in_use() -> float:

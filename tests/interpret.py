@@ -56,8 +56,10 @@ here = threading.local()  # .gpu: while the GPU of the caller's tensors is the c
 @contextlib.contextmanager
 def device_of(tensor):
     here.gpu = tensor.device
-    yield
-    del here.gpu
+    try:
+        yield
+    finally:
+        del here.gpu
 
 
 def require_gpu():

@@ -141,7 +141,6 @@ def test_the_processes_of_pytorch_give_every_one_the_sum(tmp_path, monkeypatch):
         text = text.replace(right, wrong)
     path = tmp_path / "with_torch.py"
     path.write_text(text, encoding="utf-8")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert measured(path, 2) == (dict.fromkeys(COUNTS, "right"), None)
 
 

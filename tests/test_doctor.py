@@ -949,9 +949,13 @@ class Driver:
         return f"GPU-{handle}"
 
 
-@pytest.mark.parametrize(("visible", "found"), [(None, [0, 2]), ("2", [2]), ("1,0", [0]), ("GPU-2,GPU-1", [2])])
+@pytest.mark.parametrize(
+    ("visible", "found"), [(None, [0, 2]), ("2", [2]), ("2,1,0", [2]), ("GPU-2,GPU-1,GPU-0", [2]), ("GPU-1", [])]
+)
 def test_a_gpu_that_fell_off_the_bus_is_left_out(monkeypatch, visible, found):
+    """And ends the list of those that are named, like any that is not there."""
     monkeypatch.setattr(machine, "pynvml", Driver(3, {1}))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert [gpu.index for gpu in machine.nvidia.__wrapped__().gpus] == found
@@ -986,8 +990,10 @@ def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path, groups, 
         (tmp_path / name).write_text(text)
     root.mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.lstrip("/"))
-    assert list(machine._free_in_groups()) == [309] * bool(files)
+    limits = [limit for limit, _ in machine._control_groups()]
+    assert [free for _, free in machine._control_groups()] == [309] * bool(files) and len(limits) == bool(files)
     assert (machine.host_memory_free() == 309) == bool(files)
+    assert not files or machine.host_memory() == limits[0] > 309
 
 
 def test_a_machine_that_hides_how_large_its_caches_are(monkeypatch, tmp_path):
@@ -1007,7 +1013,7 @@ def test_a_machine_that_hides_how_large_its_caches_are(monkeypatch, tmp_path):
 
 def test_no_limit_on_threads_reaches_a_recipe(monkeypatch, tmp_path):
     """NumPy would have one core, and its results say that it had all."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    assert {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"} <= runner.THREADS
+    for name in runner.THREADS:
         monkeypatch.setenv(name, "1")
-    settings = runner.environment(str(tmp_path))
-    assert not [name for name in settings if name.endswith("_NUM_THREADS")] and settings["PATH"]
+    assert not runner.THREADS & runner.environment(str(tmp_path)).keys()

@@ -20,6 +20,7 @@ from packaging.version import Version
 from test_installing import extra
 
 from gpu_cookbook import catalogue
+from gpu_cookbook.store import commits
 
 ROOT = Path(__file__).parents[1]
 SETUP = configparser.ConfigParser()
@@ -293,12 +294,8 @@ def test_what_a_function_says_of_itself_is_its_docstring():
     for path in (each for folder in ("recipes", "gpu_cookbook") for each in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             later = node.body[1:] if isinstance(getattr(node, "body", None), list) else []
-            found += [f"{path.relative_to(ROOT)}:{each.lineno}" for each in later if is_text(each)]
+            found += [f"{path.relative_to(ROOT)}:{each.lineno}" for each in later if commits.is_text(each)]
     assert found == []
-
-
-def is_text(statement):
-    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)

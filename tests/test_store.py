@@ -808,6 +808,8 @@ def test_a_git_that_cannot_compare_blames_no_commit(clone):
     git(clone, "config", "diff.algorithm", "nonsense")
     with pytest.raises(commits.StoreError, match="git cannot compare with [0-9a-f]{8}: run git diff"):
         commits.changed_since(clone, commits.head(clone))
+    with pytest.raises(commits.UnknownCommit, match="does not have .*12345678"):
+        commits.changed_since(clone, commits.head(clone), "12345678" * 5)
 
 
 @pytest.mark.slow

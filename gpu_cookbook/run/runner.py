@@ -64,11 +64,11 @@ PRINTED_BY_FRAMEWORKS = {
     ),
 }
 GARBAGE = "wrote something else into the pipe through which gpu-cookbook gets results"
-# How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
-# and 20 s.
 THREADS = {  # variables that limit the threads of NumPy's BLAS, OpenMP and others
     f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS", "NUMBA", "NUMEXPR", "RAYON")
 } | {"OMP_THREAD_LIMIT", "POLARS_MAX_THREADS"}
+# How long a client keeps looking for an engine that we did not start and that has disappeared; the defaults are 30, 60
+# and 20 s.
 GIVE_UP = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",

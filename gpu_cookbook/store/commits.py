@@ -70,16 +70,16 @@ def git(root: Path, *arguments: str) -> str:
     return _git(root, *arguments) or ""
 
 
-def forget_other_repositories() -> None:
-    """Variables that a git hook, or whoever keeps a home folder in git, sets name another repository than that of the
-    folder which git is called in."""
+def _forget_other_repositories() -> None:
+    """Removes the variables by which a git hook, or whoever keeps a home folder in git, names another repository than
+    that of the folder where git is called: also for asv, which calls git itself."""
     for name in ("DIR", "WORK_TREE", "INDEX_FILE", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "PREFIX"):
         os.environ.pop(f"GIT_{name}", None)
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     """The same; None if git fails."""
-    forget_other_repositories()
+    _forget_other_repositories()
     command = ["git", "-c", "log.showSignature=false", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -140,10 +140,11 @@ def changed_since(root: Path, commit: str, until: str | None = None) -> frozense
     StoreError if there is no such commit."""
     both = [f"{commit}^{{commit}}", *([until] if until else [])]
     listed = _git(root, "diff", "--raw", "--no-abbrev", *both, "--", *MEASURED)
-    if listed is None and commit_named(root, commit):
-        raise StoreError(f"git cannot compare with {commit[:8]}: run git diff {commit[:8]} in {root} to see why.")
     if listed is None:
-        raise UnknownCommit(commit)
+        for each in filter(None, (commit, until)):
+            if not commit_named(root, each):
+                raise UnknownCommit(each)
+        raise StoreError(f"git cannot compare with {commit[:8]}: run git diff {commit[:8]} in {root} to see why.")
     changed, both_have = set(), {}
     for line in listed.splitlines():  # modes, both blobs and what happened; after a tab, the name, of two the new one
         entry, *_, name = line.split("\t")
@@ -218,10 +219,10 @@ def _fields(node: ast.AST) -> Iterator[Any]:
     """What a node of a syntax tree consists of, without docstrings and other strings that stand alone."""
     for name in node._fields:
         value: Any = getattr(node, name, None)
-        yield [each for each in value if not _is_text(each)] if name == "body" and isinstance(value, list) else value
+        yield [each for each in value if not is_text(each)] if isinstance(value, list) else value
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def is_text(statement: ast.stmt) -> bool:
     """Whether it is a string that nothing is done with."""
     return (
         isinstance(statement, ast.Expr)

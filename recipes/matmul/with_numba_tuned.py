@@ -33,9 +33,9 @@ def cublas(gpu):
     return library, handle
 
 
-def launch(gpu, a, b, out, m, k, n):  # addresses and sizes
+def launch(started, a, b, out, m, k, n):  # addresses and sizes
     # cuBLAS stores matrices column by column, so it sees the transposes: out.T = b.T @ a.T.
-    library, handle = cublas(gpu)
+    library, handle = started
     a, b, out = map(ctypes.c_void_p, (a, b, out))
     m, k, n = map(ctypes.c_int64, (m, k, n))
     if library.cublasSgemm_v2_64(handle, 0, 0, n, m, k, ctypes.byref(one), b, n, a, k, ctypes.byref(zero), out, n):
@@ -64,7 +64,7 @@ def prepared(a, b, out=None):
             f"matmul takes float32 arrays of M×K and K×N, not {a.dtype} {a.shape} and {b.dtype} {b.shape}"
             + ("" if out is None else f" into {out.dtype} {out.shape}")
         )
-    (m, k), n, gpu = a.shape, b.shape[1], cuda.get_current_device().id
+    (m, k), n = a.shape, b.shape[1]
     out = cuda.device_array((m, n), np.float32) if out is None else out
     if not (a.is_c_contiguous() and b.is_c_contiguous() and out.is_c_contiguous()):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
@@ -72,9 +72,11 @@ def prepared(a, b, out=None):
     if out.size and pointers[2] in pointers[:2]:
         raise ValueError("matmul takes an out that is neither a nor b")
 
+    started = cublas(cuda.get_current_device().id) if out.size and k else None
+
     def product(kept=(a, b)):  # the pointers do not keep them alive
-        if out.size and k:
-            launch(gpu, *pointers, m, k, n)
+        if started:
+            launch(started, *pointers, m, k, n)
         elif out.size:  # cuBLAS refuses rows of no elements
             out[:] = 0
         return out

@@ -57,7 +57,7 @@ def output_for(a, b, out):
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("matmul takes C-contiguous arrays, as upload() makes them")
     if not a.device == b.device == out.device:  # Triton does not look
-        raise ValueError(f"matmul takes tensors of one GPU, not of {a.device}, {b.device} and {out.device}")
+        raise ValueError(f"matmul takes arrays on one device, not on {a.device}, {b.device} and {out.device}")
     if out.numel() and out.data_ptr() in (a.data_ptr(), b.data_ptr()):
         raise ValueError("matmul takes an out that is neither a nor b")
     return out

@@ -41,7 +41,7 @@ def output_for(a, b, out):
     if not all(x.is_contiguous() for x in (a, b, out)):
         raise ValueError("multiply takes C-contiguous arrays, as upload() makes them")
     if not a.device == b.device == out.device:  # Triton does not look
-        raise ValueError(f"multiply takes tensors of one GPU, not of {a.device}, {b.device} and {out.device}")
+        raise ValueError(f"multiply takes arrays on one device, not on {a.device}, {b.device} and {out.device}")
     return out
 
 
