@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import making
 import pytest
@@ -949,8 +948,7 @@ def test_another_processor_is_named(here):
 
 
 def test_data_that_do_not_fit_are_refused_with_both_numbers(here, monkeypatch):
-    memory = SimpleNamespace(total=int(100e9))
-    monkeypatch.setattr(choosing.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(choosing.machine, "host_memory", lambda: int(100e9))
     here("NVIDIA H200", memory=2e9)
     with pytest.raises(NoAdvice, match=r"take 3\.22 GB, and the GPU of this machine has 2 GB"):
         choosing.useless_here(asked(data=Data.DEVICE))

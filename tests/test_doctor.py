@@ -242,6 +242,7 @@ def test_gpu_without_a_driver():
 
 
 def test_what_is_no_index_ends_the_list_of_visible_gpus(monkeypatch):
+    monkeypatch.setattr(machine, "_uuid", lambda index: f"GPU-{index}")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,²,0")
     assert machine._visible(2) == [1]
 

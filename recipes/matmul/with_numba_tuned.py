@@ -75,7 +75,7 @@ def prepared(a, b, out=None):
     started = cublas(cuda.get_current_device().id) if out.size and k else None
 
     def product(kept=(a, b)):  # the pointers do not keep them alive
-        if started:
+        if out.size and k:
             launch(started, *pointers, m, k, n)
         elif out.size:  # cuBLAS refuses rows of no elements
             out[:] = 0
