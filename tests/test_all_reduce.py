@@ -124,7 +124,7 @@ def changed(name, right, wrong, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_processes_of_pytorch_give_every_one_the_sum(tmp_path, monkeypatch):
+def test_the_processes_of_pytorch_give_every_one_the_sum(tmp_path):
     """On the CPU, where Gloo stands for NCCL."""
     pytest.importorskip("torch", reason="torch is not installed")
     text = (FOLDER / "with_torch.py").read_text(encoding="utf-8")

@@ -72,7 +72,7 @@ def prepared(a, b, out=None):
     if out.size and pointers[2] in pointers[:2]:
         raise ValueError("matmul takes an out that is neither a nor b")
 
-    started = cublas(cuda.get_current_device().id) if out.size and k else None
+    started = cublas(cuda.get_current_device().id)
 
     def product(kept=(a, b)):  # the pointers do not keep them alive
         if out.size and k:
