@@ -66,6 +66,7 @@ if not (cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))):
             print(uuid.UUID(bytes=bytes(number)))
 """
 MAIN = "main"  # the environment of recipes that name none
+NEW_GROUP = "memory.max", "memory.current", "inactive_file"
 OLD_GROUP = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # in version 1 of control groups
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -278,21 +279,51 @@ def host_memory() -> int:
 def _control_groups() -> Iterator[tuple[int, int]]:
     """(its limit, what is left of that) in bytes, of each control group that this process is in. Files in the page
     cache count as used there, but those that were not read lately give way."""
+    for folder, version in _groups_of("memory"):
+        most, used, idle = NEW_GROUP if version == 2 else OLD_GROUP
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            limit, taken = (int((folder / name).read_text()) for name in (most, used))
+            files = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
+            yield limit, max(0, limit - taken + int(files[1] if files else 0))
+
+
+def _groups_of(controller: str) -> Iterator[tuple[Path, int]]:
+    """(folder, version) of each control group that this process is in."""
     for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers == "":  # version 2
-            root, most, used, idle = Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"
-        elif "memory" in controllers.split(","):
-            root, most, used, idle = Path("/sys/fs/cgroup/memory"), *OLD_GROUP
+        if controllers == "":
+            root, version = Path("/sys/fs/cgroup"), 2
+        elif controller in controllers.split(","):
+            root, version = Path("/sys/fs/cgroup", controller), 1
         else:
             continue
         here = root / path.lstrip("/")
         for folder in (here, *here.parents):
             if folder.is_relative_to(root):  # in a container, the path may be that of the host: then only root is there
-                with contextlib.suppress(OSError, ValueError):  # "max" is no number
-                    limit, taken = (int((folder / name).read_text()) for name in (most, used))
-                    files = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
-                    yield limit, max(0, limit - taken + int(files[1] if files else 0))
+                yield folder, version
+
+
+def cores() -> int:
+    """How many cores this process can keep busy all the time, at least one: a container's quota of 1.5 leaves one."""
+    return max(1, int(_quota()))
+
+
+def core_count() -> str:
+    """'16', the cores that this process may use, or '1.5 of 16' where a quota gives it the time of fewer."""
+    every, quota = len(os.sched_getaffinity(0)), _quota()
+    return f"{round(quota, 2):g} of {every}" if quota < every else str(every)
+
+
+def _quota() -> float:
+    """How many cores' time a control group leaves to this process, of those that it may use."""
+    least: float = len(os.sched_getaffinity(0))
+    for folder, version in _groups_of("cpu"):
+        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        with contextlib.suppress(ValueError):  # "max" is no number, and without the controller there are none
+            quota, period = map(int, " ".join(text_of(folder / name) for name in names).split())
+            if quota > 0:  # in version 1, -1 is no limit
+                least = min(least, quota / period)
+    return least
 
 
 def cores_in_use() -> float:
@@ -302,10 +333,10 @@ def cores_in_use() -> float:
 
 @cache
 def processor() -> str:
-    """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
+    """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'; see core_count()."""
     # Last, since it starts a process.
     name = _cpuinfo().get("model name") or platform.processor() or platform.machine()
-    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+    return f"{name}, {core_count()} cores"
 
 
 @cache

@@ -1169,18 +1169,48 @@ def test_what_cuda_is_asked(library, said, monkeypatch, capsys):
     ids=["version 2", "of an outer group", "version 1", "none"],
 )
 def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path, groups, files):
-    root = tmp_path / "sys/fs/cgroup"
-    for name, text in (
-        {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-    ).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    root.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.lstrip("/"))
+    control_groups(monkeypatch, tmp_path, groups, files)
     found = list(machine._control_groups())
     assert [free for _, free in found] == [309] * bool(files)
     assert (machine.host_memory_free() == 309) == bool(files)
     assert not files or machine.host_memory() == found[0][0] > 309
+
+
+def control_groups(monkeypatch, folder, groups, files):
+    """What Linux says of those that this process is in."""
+    (folder / "sys/fs/cgroup").mkdir(parents=True)
+    for name, text in (
+        {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    ).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(machine, "Path", lambda path, *more: folder.joinpath(path.lstrip("/"), *more))
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "said", "cores"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, "1.5 of 16", 1),  # docker --cpus=1.5
+        ("0::/\n", {"cpu.max": "max 100000\n"}, "16", 16),
+        ("0::/a/job\n", {"a/job/cpu.max": "800000 100000\n", "a/cpu.max": "400000 100000\n"}, "4 of 16", 4),
+        ("0::/\n", {"cpu.max": "6400000 100000\n"}, "16", 16),  # more than there are
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, "0.1 of 16", 1),
+        (
+            "4:cpu,cpuacct:/docker/1\n0::/\n",
+            {"cpu/cpu.cfs_quota_us": "150000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            "1.5 of 16",
+            1,
+        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, "16", 16),
+        ("0::/\n", {}, "16", 16),
+        ("", {}, "16", 16),
+    ],
+)
+def test_a_container_has_the_cores_of_its_quota(groups, files, said, cores, monkeypatch, tmp_path):
+    control_groups(monkeypatch, tmp_path, groups, files)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(16)))
+    assert (machine.core_count(), machine.cores()) == (said, cores)
+    assert machine.processor.__wrapped__().endswith(f", {said} cores")
 
 
 def test_a_machine_that_hides_how_large_its_caches_are(monkeypatch, tmp_path):

@@ -725,6 +725,15 @@ def test_a_worker_sees_the_gpu_or_the_instance_that_it_is_given(instance, visibl
     assert (started[-1]["CUDA_DEVICE_ORDER"], started[-1]["CUDA_VISIBLE_DEVICES"]) == ("PCI_BUS_ID", visible)
 
 
+def test_a_quota_leaves_fewer_cores_to_scale_on(monkeypatch):
+    """On more, a row would say that it had them."""
+    monkeypatch.setattr(machine, "cores", lambda: 1)
+    runs, _ = scale.prepare(scale.Work(2_000, False, None), ["joblib"], gpus=[])
+    assert {run.workers for run in runs} == {1}
+    done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--cores", "2", "--gpus", "0"])
+    assert (done.exit_code, done.stderr) == (2, "--cores 2: only 1 core available. For example --cores 1.\n")
+
+
 @pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4 GB free")])
 def test_the_command_says_just_that(gpus, change, words):
     change(gpus)

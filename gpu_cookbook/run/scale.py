@@ -114,7 +114,7 @@ def prepare(
     the runs need is missing: better now than after minutes."""
     addresses = addresses or {}
     chosen = recipes(names, lane, addresses)
-    cores = sorted({1, len(os.sched_getaffinity(0))}) if cores is None else cores
+    cores = sorted({1, machine.cores()}) if cores is None else cores
     gpus = doublings(len(machine.gpus())) if gpus is None else gpus
     clusters = {framework: inspect_cluster(framework, address) for framework, address in addresses.items()}
     runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
