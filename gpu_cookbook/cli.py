@@ -6,7 +6,6 @@ import enum
 import importlib.metadata
 import itertools
 import math
-import os
 import re
 import sys
 from collections import Counter
@@ -939,7 +938,7 @@ def scale(
         writer = store.Writer(store.Store(), machine_name) if save else None
         sizes = sizes_of(scaling.WORKLOAD, [size]) if size is not None else catalogue.default_sizes(scaling.WORKLOAD)
         work = experiment.Work(sizes[-1], weak, chunk)
-        on_cores = counts("--cores", cores, len(os.sched_getaffinity(0)), "core") if cores is not None else None
+        on_cores = counts("--cores", cores, machine.cores(), "core") if cores is not None else None
         on_gpus = counts("--gpus", gpus, len(machine.gpus()), "GPU") if gpus is not None else None
         require_folder()
         runs, rows = experiment.prepare(work, techniques or (), lane, on_cores, on_gpus, addresses, bool(plot))

@@ -54,7 +54,19 @@ POCL = "Portable Computing Language"  # its platform's name
 UNKNOWN_PROCESSOR = "unknown target CPU"  # Clang's words, in PoCL
 POCL_IS_OLDER = "no OpenCL driver for this processor, which is newer than PoCL's compiler"
 NO_WORKING_OPENCL = "no OpenCL driver that works: gpu-cookbook doctor says which there are"
+# The UUID of each device that CUDA sees, in its order.
+COUNTED_BY_CUDA = """
+import ctypes, uuid
+cuda = ctypes.CDLL("libcuda.so.1")
+count, device, number = ctypes.c_int(), ctypes.c_int(), (ctypes.c_ubyte * 16)()
+ask = getattr(cuda, "cuDeviceGetUuid_v2", None) or cuda.cuDeviceGetUuid  # which knows nothing of MIG
+if not (cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))):
+    for place in range(count.value):
+        if not (cuda.cuDeviceGet(ctypes.byref(device), place) or ask(number, device)):
+            print(uuid.UUID(bytes=bytes(number)))
+"""
 MAIN = "main"  # the environment of recipes that name none
+NEW_GROUP = "memory.max", "memory.current", "inactive_file"
 OLD_GROUP = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # in version 1 of control groups
 VARIABLE = "GPU_COOKBOOK_ENVIRONMENT"
 
@@ -71,17 +83,24 @@ def environment() -> str:
 
 @dataclass(frozen=True)
 class Gpu:
-    """An NVIDIA GPU as the driver's management library (NVML) describes it."""
+    """An NVIDIA GPU, or an instance of one in MIG mode, as the driver's management library (NVML) describes it.
+    ``index``: that of the whole GPU there and in nvidia-smi. ``instance``: the UUID of the instance."""
 
     index: int
     name: str
     memory_bytes: int
     compute_capability: tuple[int, int]
+    instance: str = ""
+
+    @property
+    def visible(self) -> int | str:
+        """What CUDA_VISIBLE_DEVICES calls it with CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+        return self.instance or self.index
 
 
 @dataclass(frozen=True)
 class Nvidia:
-    """The NVIDIA driver: its version, the newest CUDA that it can run, and its GPUs."""
+    """The NVIDIA driver: its version, the newest CUDA that it can run, and its GPUs, in the order of CUDA's numbers."""
 
     driver: str
     cuda: tuple[int, int]
@@ -98,18 +117,67 @@ def nvidia() -> Nvidia | None:
         return None
     cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
     gpus = []
-    for index in _visible(pynvml.nvmlDeviceGetCount()):
+    count = pynvml.nvmlDeviceGetCount()
+    for index, instance in _seen_by_cuda(count) if _only_cuda_knows(count) else ((i, "") for i in _visible(count)):
         with contextlib.suppress(pynvml.NVMLError):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            whole = pynvml.nvmlDeviceGetHandleByIndex(index)
+            handle = pynvml.nvmlDeviceGetHandleByUUID(instance) if instance else whole
             gpus.append(
                 Gpu(
                     index,
                     _text(pynvml.nvmlDeviceGetName(handle)),
                     _memory(handle).total,
-                    tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                    tuple(pynvml.nvmlDeviceGetCudaComputeCapability(whole)),
+                    instance,
                 )
             )
     return Nvidia(_text(pynvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), tuple(gpus))
+
+
+def _only_cuda_knows(count: int) -> bool:
+    """Whether these GPUs differ, which CUDA counts by their speed unless it is told to count them as NVML does, or one
+    is in MIG mode: then CUDA sees a single instance."""
+    names = set()
+    for index in range(count):
+        with contextlib.suppress(pynvml.NVMLError):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            if _is_in_mig_mode(handle):
+                return True
+            names.add(_text(pynvml.nvmlDeviceGetName(handle)))
+    return len(names) > 1 and os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"
+
+
+def _is_in_mig_mode(handle: Any) -> bool:
+    try:
+        return bool(pynvml.nvmlDeviceGetMigMode(handle)[0])
+    except pynvml.NVMLError:  # a GPU or a driver without that mode
+        return False
+
+
+def _seen_by_cuda(count: int) -> list[tuple[int, str]]:
+    """(index, UUID of the instance) of what CUDA says that it sees. It is asked in a process of its own, in which it
+    stays."""
+    places: dict[str, tuple[int, str]] = {}
+    for index in range(count):
+        with contextlib.suppress(pynvml.NVMLError):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            if _is_in_mig_mode(handle):
+                places |= {instance.removeprefix("MIG-"): (index, instance) for instance in _instances(handle)}
+            else:
+                places[_uuid(index).removeprefix("GPU-")] = index, ""
+    command = [sys.executable, "-I", "-S", "-c", COUNTED_BY_CUDA]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [places[uuid] for uuid in done.stdout.split() if uuid in places]
+
+
+def _instances(handle: Any) -> Iterator[str]:
+    """The UUIDs of the instances of a GPU in MIG mode."""
+    for place in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        with contextlib.suppress(pynvml.NVMLError):  # there are fewer
+            yield _text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)))
 
 
 def _visible(count: int) -> list[int]:
@@ -147,6 +215,12 @@ def _memory(handle: Any) -> Any:
         return SimpleNamespace(total=memory.total, used=memory.used, free=memory.available)
 
 
+def _handle(gpu: Gpu) -> Any:
+    if gpu.instance:
+        return pynvml.nvmlDeviceGetHandleByUUID(gpu.instance)
+    return pynvml.nvmlDeviceGetHandleByIndex(gpu.index)
+
+
 def _text(value: str | bytes) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
@@ -163,7 +237,7 @@ def is_gpu(device: str | None) -> bool:
 
 def device_memory() -> list[tuple[int, int]]:
     """[(used, free)] in bytes for each visible NVIDIA GPU, whoever uses them."""
-    infos = [_memory(pynvml.nvmlDeviceGetHandleByIndex(gpu.index)) for gpu in gpus()]
+    infos = [_memory(_handle(gpu)) for gpu in gpus()]
     return [(info.used, info.free) for info in infos]
 
 
@@ -174,7 +248,7 @@ def processes_on_gpus() -> list[list[str]]:
     for gpu in gpus():
         processes = []
         with contextlib.suppress(pynvml.NVMLError):
-            processes = pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(gpu.index))
+            processes = pynvml.nvmlDeviceGetComputeRunningProcesses(_handle(gpu))
         found.append(
             [
                 f"process {process.pid} ({_program_of(process.pid)}, {memory(process.usedGpuMemory or 0)})"
@@ -205,21 +279,51 @@ def host_memory() -> int:
 def _control_groups() -> Iterator[tuple[int, int]]:
     """(its limit, what is left of that) in bytes, of each control group that this process is in. Files in the page
     cache count as used there, but those that were not read lately give way."""
+    for folder, version in _groups_of("memory"):
+        most, used, idle = NEW_GROUP if version == 2 else OLD_GROUP
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            limit, taken = (int((folder / name).read_text()) for name in (most, used))
+            files = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
+            yield limit, max(0, limit - taken + int(files[1] if files else 0))
+
+
+def _groups_of(controller: str) -> Iterator[tuple[Path, int]]:
+    """(folder, version) of each control group that this process is in."""
     for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers == "":  # version 2
-            root, most, used, idle = Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"
-        elif "memory" in controllers.split(","):
-            root, most, used, idle = Path("/sys/fs/cgroup/memory"), *OLD_GROUP
+        if controllers == "":
+            root, version = Path("/sys/fs/cgroup"), 2
+        elif controller in controllers.split(","):
+            root, version = Path("/sys/fs/cgroup", controller), 1
         else:
             continue
         here = root / path.lstrip("/")
         for folder in (here, *here.parents):
             if folder.is_relative_to(root):  # in a container, the path may be that of the host: then only root is there
-                with contextlib.suppress(OSError, ValueError):  # "max" is no number
-                    limit, taken = (int((folder / name).read_text()) for name in (most, used))
-                    files = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
-                    yield limit, max(0, limit - taken + int(files[1] if files else 0))
+                yield folder, version
+
+
+def cores() -> int:
+    """How many cores this process can keep busy all the time, at least one: a container's quota of 1.5 leaves one."""
+    return max(1, int(_quota()))
+
+
+def core_count() -> str:
+    """'16', the cores that this process may use, or '1.5 of 16' where a quota gives it the time of fewer."""
+    every, quota = len(os.sched_getaffinity(0)), _quota()
+    return f"{round(quota, 2):g} of {every}" if quota < every else str(every)
+
+
+def _quota() -> float:
+    """How many cores' time a control group leaves to this process, of those that it may use."""
+    least: float = len(os.sched_getaffinity(0))
+    for folder, version in _groups_of("cpu"):
+        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        with contextlib.suppress(ValueError):  # "max" is no number, and without the controller there are none
+            quota, period = map(int, " ".join(text_of(folder / name) for name in names).split())
+            if quota > 0:  # in version 1, -1 is no limit
+                least = min(least, quota / period)
+    return least
 
 
 def cores_in_use() -> float:
@@ -229,10 +333,10 @@ def cores_in_use() -> float:
 
 @cache
 def processor() -> str:
-    """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'."""
+    """The CPU's name and the cores that this process may use: 'AMD EPYC, 2 cores'; see core_count()."""
     # Last, since it starts a process.
     name = _cpuinfo().get("model name") or platform.processor() or platform.machine()
-    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+    return f"{name}, {core_count()} cores"
 
 
 @cache

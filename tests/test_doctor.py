@@ -1,11 +1,14 @@
 """`gpu-cookbook doctor`: what it says about machines that are described here, and about this one."""
 
+import ctypes
 import dataclasses
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -405,6 +408,7 @@ def test_a_kernel_of_triton_is_tried_in_a_cache_of_its_own(tmp_path, monkeypatch
     fakes = {
         "triton/__init__.py": """
 import os
+import re
 cdiv = lambda n, d: -(-n // d)
 class jit:
     def __init__(self, function):
@@ -962,6 +966,188 @@ def test_a_gpu_that_fell_off_the_bus_is_left_out(monkeypatch, visible, found):
     assert [gpu.index for gpu in machine.nvidia.__wrapped__().gpus] == found
 
 
+T4 = "0a1b2c3d-0000-1111-2222-333344445555"
+A100 = "99999999-8888-7777-6666-555544443333"
+SLICES = [f"aaaaaaaa-0000-0000-0000-00000000000{number}" for number in (1, 2)]
+
+
+class Mixed(Driver):
+    """A T4 and, in the next slot, an A100, which may be in MIG mode with two instances. A handle is a UUID."""
+
+    def __init__(self, mig=False):
+        super().__init__(2, set())
+        self.mig = mig
+
+    def nvmlDeviceGetHandleByIndex(self, index):
+        return f"GPU-{(T4, A100)[index]}"
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):
+        assert uuid.removeprefix("MIG-") in SLICES
+        return uuid
+
+    def nvmlDeviceGetUUID(self, handle):
+        return handle
+
+    def nvmlDeviceGetName(self, handle):
+        name = "Tesla T4" if T4 in handle else "NVIDIA A100-SXM4-40GB"
+        return f"{name} MIG 1g.5gb" if "MIG" in handle else name
+
+    def nvmlDeviceGetMemoryInfo(self, handle):
+        total = (16 if T4 in handle else 5 if "MIG" in handle else 40) * GIB
+        return SimpleNamespace(total=total, used=0, free=total)
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle):
+        assert "MIG" not in handle
+        return (7, 5) if T4 in handle else (8, 0)
+
+    def nvmlDeviceGetMigMode(self, handle):
+        if T4 in handle:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return [int(self.mig), 0]
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle):
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle, place):
+        if place >= len(SLICES):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return f"MIG-{SLICES[place]}"
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle):
+        return [SimpleNamespace(pid=2**31 - 1, usedGpuMemory=GIB)] if "MIG" in handle else []
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """A machine with these GPUs, whose CUDA sees those with these numbers; it has a list of who has asked it."""
+    asked = []
+
+    def of(driver, *seen):
+        def run(command, **_):
+            asked.append(command)
+            return SimpleNamespace(stdout="".join(f"{uuid}\n" for uuid in seen))
+
+        monkeypatch.setattr(machine, "pynvml", driver)
+        monkeypatch.setattr(machine.subprocess, "run", run)
+        found = machine.nvidia.__wrapped__()
+        monkeypatch.setattr(machine, "nvidia", lambda: found)
+        return asked
+
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+    return of
+
+
+def test_gpus_that_differ_are_in_the_order_of_cuda(cuda, monkeypatch):
+    """By default the fastest is CUDA's first, so what is measured on that must not be told of the one in slot 0."""
+    assert cuda(Mixed(), A100, T4)
+    assert [(gpu.index, gpu.name, gpu.visible) for gpu in machine.gpus()] == [
+        (1, "NVIDIA A100-SXM4-40GB", 1),
+        (0, "Tesla T4", 0),
+    ]
+    assert [free for _, free in machine.device_memory()] == [40 * GIB, 16 * GIB]
+    found = doctor.judge(but(GPU, nvidia=machine.nvidia()))
+    assert [each.explanation.rpartition("; ")[2] for each in found if re.match("GPU [01]", each.name)] == [
+        "CUDA's number 0",
+        "CUDA's number 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "seen", "found"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "0"}, [A100], [1]),
+        ({"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, [A100], [1]),
+        ({"CUDA_VISIBLE_DEVICES": f"GPU-{T4}"}, [T4], [0]),
+        ({"CUDA_VISIBLE_DEVICES": ""}, [], []),
+        ({"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, None, [0]),
+        ({"CUDA_VISIBLE_DEVICES": f"GPU-{A100},0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, None, [1, 0]),
+    ],
+)
+def test_only_cuda_knows_which_gpu_a_number_means(variables, seen, found, cuda, monkeypatch):
+    """Unless it counts as the driver's library does; then it is not asked, since that takes a process."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert bool(cuda(Mixed(), *seen or ())) == (seen is not None)
+    assert [gpu.index for gpu in machine.gpus()] == found
+
+
+@pytest.mark.parametrize(("name", "free"), [("Tesla T4", 16), ("NVIDIA A100-SXM4-40GB", 40)])
+def test_opencl_has_the_memory_of_the_gpu_that_it_takes(name, free, cuda):
+    """It counts GPUs by itself, so that its first may be another."""
+    cl = pytest.importorskip("pyopencl")
+    cuda(Mixed(), A100, T4)
+    one = object.__new__(device.OpenCl)
+    one.name, one.queue = name, SimpleNamespace(device=SimpleNamespace(type=cl.device_type.GPU))
+    assert one.free_bytes() == free * GIB
+
+
+def test_a_mig_instance_is_told_from_its_gpu(cuda):
+    cuda(Mixed(mig=True), SLICES[1])
+    (gpu,) = machine.gpus()
+    assert gpu == machine.Gpu(1, "NVIDIA A100-SXM4-40GB MIG 1g.5gb", 5 * GIB, (8, 0), f"MIG-{SLICES[1]}")
+    assert gpu.visible == f"MIG-{SLICES[1]}"
+    assert machine.device_memory() == [(0, 5 * GIB)]
+    assert machine.processes_on_gpus() == [[f"process {2**31 - 1} (unknown here, 1.07 GB)"]]
+    assert machine.is_gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb") and not machine.is_gpu("NVIDIA A100-SXM4-40GB")
+    explained = "5 GiB, compute capability 8.0; a MIG instance: CUDA takes one"
+    says(but(GPU, nvidia=machine.nvidia()), "GPU 1", "ok", explained)
+
+
+def test_of_gpus_in_mig_mode_cuda_may_see_none(cuda, monkeypatch):
+    """Without an instance, or with CUDA_VISIBLE_DEVICES that names none."""
+    cuda(Mixed(mig=True), A100)
+    assert machine.gpus() == ()
+    says(but(GPU, nvidia=machine.nvidia()), "NVIDIA GPU", "missing", "one in MIG mode needs an instance")
+    hidden = but(GPU, nvidia=machine.nvidia(), visible="MIG-0")
+    says(hidden, "NVIDIA GPU", "missing", "CUDA_VISIBLE_DEVICES=MIG-0 hides every GPU", "unset CUDA_VISIBLE_DEVICES")
+
+
+def test_a_driver_that_does_not_answer_shows_no_gpu(cuda, monkeypatch):
+    cuda(Mixed(), A100, T4)
+
+    def hang(command, **_):
+        raise subprocess.TimeoutExpired(command, 60)
+
+    monkeypatch.setattr(machine.subprocess, "run", hang)
+    assert machine._seen_by_cuda(2) == []
+
+
+class Cuda:
+    """libcuda.so.1, as far as it is asked, with two devices."""
+
+    def __init__(self, error=0):
+        self.error = error
+
+    def cuInit(self, flags):
+        return self.error
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = 2
+        return 0
+
+    def cuDeviceGet(self, device, place):
+        device._obj.value = 10 + place
+        return 0
+
+    def cuDeviceGetUuid(self, number, device):
+        number[:] = uuid.UUID((A100, T4)[device.value - 10]).bytes
+        return 0
+
+
+class Newer(Cuda):
+    def cuDeviceGetUuid_v2(self, number, device):
+        number[:] = uuid.UUID(SLICES[device.value - 10]).bytes
+        return 0
+
+
+@pytest.mark.parametrize(("library", "said"), [(Cuda(), [A100, T4]), (Newer(), SLICES), (Cuda(100), [])])
+def test_what_cuda_is_asked(library, said, monkeypatch, capsys):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    exec(machine.COUNTED_BY_CUDA, {})
+    assert capsys.readouterr().out.split() == said
+
+
 @pytest.mark.parametrize(
     ("groups", "files"),
     [
@@ -983,18 +1169,48 @@ def test_a_gpu_that_fell_off_the_bus_is_left_out(monkeypatch, visible, found):
     ids=["version 2", "of an outer group", "version 1", "none"],
 )
 def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path, groups, files):
-    root = tmp_path / "sys/fs/cgroup"
-    for name, text in (
-        {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-    ).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    root.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.lstrip("/"))
+    control_groups(monkeypatch, tmp_path, groups, files)
     found = list(machine._control_groups())
     assert [free for _, free in found] == [309] * bool(files)
     assert (machine.host_memory_free() == 309) == bool(files)
     assert not files or machine.host_memory() == found[0][0] > 309
+
+
+def control_groups(monkeypatch, folder, groups, files):
+    """What Linux says of those that this process is in."""
+    (folder / "sys/fs/cgroup").mkdir(parents=True)
+    for name, text in (
+        {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    ).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(machine, "Path", lambda path, *more: folder.joinpath(path.lstrip("/"), *more))
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "said", "cores"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, "1.5 of 16", 1),  # docker --cpus=1.5
+        ("0::/\n", {"cpu.max": "max 100000\n"}, "16", 16),
+        ("0::/a/job\n", {"a/job/cpu.max": "800000 100000\n", "a/cpu.max": "400000 100000\n"}, "4 of 16", 4),
+        ("0::/\n", {"cpu.max": "6400000 100000\n"}, "16", 16),  # more than there are
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, "0.1 of 16", 1),
+        (
+            "4:cpu,cpuacct:/docker/1\n0::/\n",
+            {"cpu/cpu.cfs_quota_us": "150000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            "1.5 of 16",
+            1,
+        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, "16", 16),
+        ("0::/\n", {}, "16", 16),
+        ("", {}, "16", 16),
+    ],
+)
+def test_a_container_has_the_cores_of_its_quota(groups, files, said, cores, monkeypatch, tmp_path):
+    control_groups(monkeypatch, tmp_path, groups, files)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(16)))
+    assert (machine.core_count(), machine.cores()) == (said, cores)
+    assert machine.processor.__wrapped__().endswith(f", {said} cores")
 
 
 def test_a_machine_that_hides_how_large_its_caches_are(monkeypatch, tmp_path):

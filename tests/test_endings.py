@@ -19,7 +19,7 @@ from cloning import require_clone
 from conftest import HANG, UNPROBED, git, interruptible, invoked, until
 from test_store import add, result
 
-from gpu_cookbook import catalogue, cli, script, terminal
+from gpu_cookbook import catalogue, cli, machine, script, terminal
 from gpu_cookbook.render import html_page, tables
 from gpu_cookbook.results import Probe
 from gpu_cookbook.run import compare as comparing
@@ -419,7 +419,7 @@ ADVICE = ": make room there, or set TMPDIR to another folder\n"
 
 
 def test_a_check_without_more_room_shows_what_was_checked(filled, monkeypatch):
-    monkeypatch.setattr(comparing.os, "sched_getaffinity", lambda _: {0})  # one after another
+    monkeypatch.setattr(machine, "cores", lambda: 1)  # one after another
     filled(1)
     out, err = invoked("check", "increment", "multiply", "-t", "numpy", "--format", "json", code=2)
     assert {row["workload"] for row in json.loads(out)} == {"increment"}

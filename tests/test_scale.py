@@ -20,7 +20,7 @@ from scaling import built, keep, recipe, row, timing
 
 from gpu_cookbook import catalogue, cli, machine
 from gpu_cookbook.render import scaling_tables, tables
-from gpu_cookbook.run import engines, measure, scale
+from gpu_cookbook.run import engines, measure, runner, scale
 from gpu_cookbook.scaling import EMPTY, STRONG, WEAK, WORKLOAD, Cost, ScaleError, completed, from_record, judged, record
 from gpu_cookbook.store import commits
 from gpu_cookbook.store import scaling as store
@@ -704,6 +704,34 @@ def test_nobody_is_on_a_gpu_that_does_not_tell(monkeypatch):
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", lambda index: index)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", refuse)
     assert machine.processes_on_gpus() == [[], []]
+
+
+@pytest.mark.parametrize(("instance", "visible"), [("", "1"), ("MIG-1", "MIG-1")])
+def test_a_worker_sees_the_gpu_or_the_instance_that_it_is_given(instance, visible, gpus, monkeypatch):
+    """By its index in NVML, in which CUDA counts there, or by the UUID of an instance, which has none."""
+    monkeypatch.setattr(machine, "gpus", lambda: (replace(GPUS[1], instance=instance), GPUS[0]))
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    started, real = [], runner.subprocess.Popen
+
+    def start(command, **more):
+        if "gpu_cookbook.run.worker" not in command:
+            return real(command, **more)
+        started.append(more["env"])
+        raise OSError("not here")
+
+    monkeypatch.setattr(runner.subprocess, "Popen", start)
+    with pytest.raises(OSError, match="not here"):
+        list(scale.measure(scale.Run(recipe("ray_cuda"), 1), scale.Work(4_000, False, None)))
+    assert (started[-1]["CUDA_DEVICE_ORDER"], started[-1]["CUDA_VISIBLE_DEVICES"]) == ("PCI_BUS_ID", visible)
+
+
+def test_a_quota_leaves_fewer_cores_to_scale_on(monkeypatch):
+    """On more, a row would say that it had them."""
+    monkeypatch.setattr(machine, "cores", lambda: 1)
+    runs, _ = scale.prepare(scale.Work(2_000, False, None), ["joblib"], gpus=[])
+    assert {run.workers for run in runs} == {1}
+    done = typer.testing.CliRunner().invoke(cli.app, ["scale", "--cores", "2", "--gpus", "0"])
+    assert (done.exit_code, done.stderr) == (2, "--cores 2: only 1 core available. For example --cores 1.\n")
 
 
 @pytest.mark.parametrize(("change", "words"), [(take, "is in use by another program"), (fill, "has 4 GB free")])

@@ -962,6 +962,21 @@ def test_results_of_another_machine_are_not_mixed_with_those_that_are_there(clon
                 store.Writer(store.Store(), "mine")
 
 
+@pytest.mark.parametrize("names", [[], ["NVIDIA H200"]])
+def test_a_container_with_a_quota_of_the_cores_is_another_machine(names, clone, monkeypatch):
+    monkeypatch.setattr(machine, "gpus", gpus(*names))
+    add(store.Writer(store.Store(), "whole"), "numpy", 40_000)
+    monkeypatch.setattr(machine, "core_count", lambda: "1.5 of 16")
+    has = f"{names[0]} and" if names else "no GPU, and"
+    with pytest.raises(commits.StoreError, match=f"with {has} [0-9]+ cores.*; this one has {has} 1.5 of 16 cores"):
+        store.Writer(store.Store(), "whole")
+    for _ in range(2):
+        add(store.Writer(store.Store(), "part"), "numpy", 40_000)
+    monkeypatch.setattr(machine, "core_count", lambda: "16")
+    with pytest.raises(commits.StoreError, match=f"with {has} 1.5 of 16 cores.*; this one has {has} [0-9]+ cores"):
+        store.Writer(store.Store(), "part")
+
+
 def test_without_a_gpu_another_processor_is_another_machine(clone, monkeypatch):
     monkeypatch.setattr(machine, "gpus", gpus())
     add(store.Writer(store.Store(), "mine"), "numpy", 40_000)

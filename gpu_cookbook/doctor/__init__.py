@@ -94,15 +94,25 @@ def _judge_gpus(facts: Facts) -> Iterator[Finding]:
     if nvidia:
         supports = f"supports CUDA up to {nvidia.cuda[0]}.{nvidia.cuda[1]}"
         yield Finding("Machine", "NVIDIA driver", nvidia.driver, "ok", supports)
-        for gpu in nvidia.gpus:
+        for number, gpu in enumerate(nvidia.gpus):
             memory, (major, minor) = gpu.memory_bytes / 2**30, gpu.compute_capability
             about = f"{memory:.0f} GiB, compute capability {major}.{minor}"
+            if gpu.instance:
+                about += "; a MIG instance: CUDA takes one, and CUDA_VISIBLE_DEVICES=MIG-… chooses another"
+            elif gpu.index != number:
+                about += f"; CUDA's number {number}"
             yield Finding("Machine", f"GPU {gpu.index}", gpu.name, "ok", about)
         if not nvidia.gpus and facts.visible is not None:
             hidden = f"CUDA_VISIBLE_DEVICES={shlex.quote(facts.visible)} hides every GPU"
             yield Finding("Machine", "NVIDIA GPU", "none", "missing", hidden, "unset CUDA_VISIBLE_DEVICES")
         elif not nvidia.gpus:
-            yield Finding("Machine", "NVIDIA GPU", "none", "missing", "the driver is installed but finds no GPU")
+            yield Finding(
+                "Machine",
+                "NVIDIA GPU",
+                "none",
+                "missing",
+                "the driver is installed, but CUDA finds no GPU; one in MIG mode needs an instance: nvidia-smi -L",
+            )
     elif facts.nvidia_error and (facts.nvidia_on_bus or "mismatch" in facts.nvidia_error.lower()):
         if "mismatch" in facts.nvidia_error.lower():
             why, fix = "was updated, but the old one is still loaded", "sudo reboot"

@@ -465,7 +465,7 @@ def _is_installed(framework: Framework, packages: dict[str, str]) -> bool:
 
 
 def _probe_all(chosen: Sequence[Framework], gpu: bool) -> dict[str, Probe]:
-    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    pool = ThreadPoolExecutor(machine.cores())
     try:
         answers = list(pool.map(lambda framework: probe(_attempt(framework, gpu)), chosen))
     finally:

@@ -1,7 +1,6 @@
 """Checks and measures many recipes: several at once if nothing is timed, otherwise one after another."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -64,7 +63,7 @@ def check(recipes: Sequence[Recipe], finished: Callable[[], None]) -> Outcome:
     known: dict[Recipe, list[Result]] = {}
     machine.distribution_names("numpy")  # what all packages are is read here, once, and not by each thread
     # On three quarters of the cores, rounded up: each waits for its device, and some start processes of their own.
-    with ThreadPoolExecutor(-(-len(os.sched_getaffinity(0)) * 3 // 4)) as pool:
+    with ThreadPoolExecutor(-(-machine.cores() * 3 // 4)) as pool:
         # Those with an engine first, which take longest: so none runs alone at the end.
         first = sorted(recipes, key=lambda recipe: "engine" not in recipe.functions)
         try:

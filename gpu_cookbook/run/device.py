@@ -709,8 +709,9 @@ class OpenCl:
         import pyopencl as cl
 
         device = self.queue.device
-        if device.type & cl.device_type.GPU and self.name in {gpu.name for gpu in machine.gpus()}:
-            return machine.device_memory()[0][1]
+        names = [gpu.name for gpu in machine.gpus()]
+        if device.type & cl.device_type.GPU and self.name in names:
+            return machine.device_memory()[names.index(self.name)][1]
         return device.global_mem_size
 
     def probe(self) -> Probe:

@@ -205,11 +205,11 @@ def stop_all() -> None:
 class Process:
     """A worker process with empty caches for compiled kernels. Everything that it started ends with it.
 
-    ``cores``: the cores that it may use. ``gpus``: the indices of the NVIDIA GPUs that it can see.
+    ``cores``: the cores that it may use. ``gpus``: Gpu.visible of the NVIDIA GPUs that it can see.
     """
 
     def __init__(
-        self, job: dict[str, Any], cores: Sequence[int] | None = None, gpus: Sequence[int] | None = None
+        self, job: dict[str, Any], cores: Sequence[int] | None = None, gpus: Sequence[int | str] | None = None
     ) -> None:
         self.job = job
         self.cores = cores

@@ -114,7 +114,7 @@ def prepare(
     the runs need is missing: better now than after minutes."""
     addresses = addresses or {}
     chosen = recipes(names, lane, addresses)
-    cores = sorted({1, len(os.sched_getaffinity(0))}) if cores is None else cores
+    cores = sorted({1, machine.cores()}) if cores is None else cores
     gpus = doublings(len(machine.gpus())) if gpus is None else gpus
     clusters = {framework: inspect_cluster(framework, address) for framework, address in addresses.items()}
     runs, skipped = plan(chosen, cores, gpus, addresses, clusters)
@@ -359,11 +359,11 @@ def measure(run: Run, work: Work, say: Say = lambda text: None) -> Generator[Row
         "workers": run.workers,
         "address": run.address,
     }
-    restriction: dict[str, list[int]] = {}
+    restriction: dict[str, list[Any]] = {}
     if run.kind == "core":
         restriction = {"cores": sorted(os.sched_getaffinity(0))[: run.workers], "gpus": []}
     elif run.kind == "GPU":
-        restriction = {"gpus": [gpu.index for gpu in machine.gpus()][: run.workers]}
+        restriction = {"gpus": [gpu.visible for gpu in machine.gpus()][: run.workers]}
     start_s = reason = None
     costed = False
     with runner.Process(job, **restriction) as process:

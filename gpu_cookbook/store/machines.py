@@ -19,6 +19,7 @@ MACHINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # as in schemas/commo
 # In machine.json, beside asv's "ram" and "cpu": the bytes of the smallest GPU's memory, and what tells processors of
 # one name apart.
 GPU_RAM, CPU_MODEL = "gpu_ram", "cpu_model"
+QUOTA = " of "  # in "num_cpu", where a container may use the time of 1.5 of 16 cores
 PARAMETERS = ("machine", "os", "num_cpu", "arch", "cpu", "ram", "gpu")
 
 
@@ -29,6 +30,8 @@ def this_machine() -> dict[str, str]:
     facts = asv_machine.Machine.get_defaults()
     if model := machine.processor_model():
         facts[CPU_MODEL] = model
+    if QUOTA in (count := machine.core_count()):
+        facts["num_cpu"] = count
     if gpus := machine.gpus():
         facts["gpu"] = ", ".join(gpu.name for gpu in gpus)
         facts[GPU_RAM] = str(min(gpu.memory_bytes for gpu in gpus))
@@ -74,8 +77,8 @@ def require_name(name: str, option: str) -> None:
 
 def refuse_another_machine(folder: Path) -> None:
     """StoreError if this machine's folder has the results of a machine with other GPUs, or another number of them, or,
-    where none is known of it, with another processor or number of cores. Without machine.json, only the GPUs that were
-    used tell."""
+    where none is known of it, with another processor or number of cores; or if either is a container with a quota of
+    the cores, which the other has not. Without machine.json, only the GPUs that were used tell."""
     path, here = folder / "machine.json", this_machine()
     there: dict[str, str] = {}
     try:
@@ -91,14 +94,16 @@ def refuse_another_machine(folder: Path) -> None:
         same = are_among(theirs, ours)
     else:
         same = all(there[key] == here[key] for key in ("cpu", "num_cpu", CPU_MODEL) if key in there and key in here)
-    if not same:
+    counts = [facts["num_cpu"] for facts in (there, here) if "num_cpu" in facts]
+    by_quota = len(set(counts)) > 1 and any(QUOTA in count for count in counts)
+    if not same or by_quota:
         hides = ours < theirs and "CUDA_VISIBLE_DEVICES" in os.environ
         hidden = " If it is the same machine, unset CUDA_VISIBLE_DEVICES, which hides the other GPUs." * hides
-        by_memory = theirs == ours
+        by_memory = theirs == ours and not by_quota
+        other, this = (_described(*each, by_memory, by_quota) for each in ((theirs, there), (ours, here)))
         raise StoreError(
-            f"{folder.name} has the results of another machine, with {_described(theirs, there, by_memory)}; this one"
-            f" has {_described(ours, here, by_memory)}. Give this one a name of its own: --machine NAME, or --save NAME"
-            f" of a script in benchmarks/.{hidden}"
+            f"{folder.name} has the results of another machine, with {other}; this one has {this}. Give this one a"
+            f" name of its own: --machine NAME, or --save NAME of a script in benchmarks/.{hidden}"
         )
 
 
@@ -133,9 +138,10 @@ def parameters(facts: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(facts[name]) for name in PARAMETERS if name in facts}
 
 
-def _described(gpus: Gpus, facts: Mapping[str, str], by_memory: bool) -> str:
+def _described(gpus: Gpus, facts: Mapping[str, str], by_memory: bool, by_quota: bool) -> str:
     if gpus:
-        return named_gpus(gpus) + (f" of {memory(int(facts[GPU_RAM]))}" if by_memory else "")
+        size = f" of {memory(int(facts[GPU_RAM]))}" if by_memory else ""
+        return named_gpus(gpus) + size + (f" and {facts['num_cpu']} cores" if by_quota else "")
     model = f" ({facts[CPU_MODEL]})" if CPU_MODEL in facts else ""
     cores, name = facts.get("num_cpu", "an unknown number of"), facts.get("cpu") or "a processor"
     return f"no GPU, and {cores} cores of {name}{model}"
