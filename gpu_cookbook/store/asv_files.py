@@ -195,10 +195,10 @@ class Store:
         results = []
         for key, parts in found.items():
             recipe = catalogue.find(*key[:2])
-            stale = recipe is None or bool(changed & sources(recipe)) or old
             place = (stored.commit_hash, stored.env_name, *key)
             line = lines.about(place, parts.values)
             if result := parts.result(key, recipe, line, environment):
+                stale = recipe is None or bool(changed & sources(recipe)) or old
                 date = line.date if line and line.date else origin.date
                 mine = replace(origin, stale=stale, date=date)
                 # A file may hold what compare would have refused.
@@ -220,7 +220,9 @@ class Store:
                 raise StoreError(f"{name}: {size} is no size of {workload}")
         keys, texts = itertools.product(techniques, sizes), itertools.product(*params)
         for (technique, size), text, value, stats in zip(keys, texts, values, statistics, strict=True):
-            parts = found.setdefault((workload, technique, size), _Parts())
+            key = (workload, technique, size)
+            if (parts := found.get(key)) is None:
+                parts = found[key] = _Parts()
             if value is None:
                 parts.failed = True  # even if other metrics succeeded
             elif not math.isnan(value):

@@ -8,7 +8,7 @@ and size. The newest counts.
 import json
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,9 @@ class Lines:
         self.lines, self.complaints = door.made_of_lines(folder / FILE, KIND, _line)
         self.last = {line.place[:-1]: line.run for line in self.lines}  # run of each recipe
         self.every = keyed(self.lines, lambda line: line.place)
+        newest = [line for *_, line in self.every.values()]
+        failed = (each for each in newest if each.status != Status.OK and each.run == self.last[each.place[:-1]])
+        self._failed = keyed(failed, lambda line: line.place[:2])
 
     def of(self, place: Place) -> Line | None:
         """The newest line of a result."""
@@ -149,12 +152,9 @@ class Lines:
                     found.setdefault(Metric(name), {})[Run(line.run, line.instance)] = value
         return found
 
-    def without_metrics(self, commit: str, environment: str) -> Iterator[Line]:
+    def without_metrics(self, commit: str, environment: str) -> list[Line]:
         """The results that went wrong or were skipped when their recipe was measured last."""
-        for *_, line in self.every.values():
-            mine = line.place[:2] == (commit, environment) and line.status != Status.OK
-            if mine and line.run == self.last[line.place[:-1]]:
-                yield line
+        return self._failed.get((commit, environment), [])
 
 
 def _line(data: dict[str, Any]) -> Line:
