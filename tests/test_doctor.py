@@ -1075,7 +1075,7 @@ def test_only_cuda_knows_which_gpu_a_number_means(variables, seen, found, cuda, 
 @pytest.mark.parametrize(("name", "free"), [("Tesla T4", 16), ("NVIDIA A100-SXM4-40GB", 40)])
 def test_opencl_has_the_memory_of_the_gpu_that_it_takes(name, free, cuda):
     """It counts GPUs by itself, so that its first may be another."""
-    cl = pytest.importorskip("pyopencl")
+    cl = pytest.importorskip("pyopencl", reason="OpenCl asks it whether its device is a GPU")
     cuda(Mixed(), A100, T4)
     one = object.__new__(device.OpenCl)
     one.name, one.queue = name, SimpleNamespace(device=SimpleNamespace(type=cl.device_type.GPU))
