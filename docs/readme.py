@@ -15,7 +15,7 @@ from gpu_cookbook.store.selecting import select
 from gpu_cookbook.terminal import complain
 
 PICTURE = Path(__file__).with_name("speedups.png")
-GPU_MACHINE = "nvidia-h100"
+GPU_MACHINE = "nvidia-h200"
 TITLE = "Times as fast as NumPy. Upper: the data is on the GPU. Lower: with both transfers."
 
 
