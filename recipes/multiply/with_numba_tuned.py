@@ -6,6 +6,7 @@ Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
 Each thread starts four loads before its first store, which keeps more of them in flight than one element per thread.
 prepared() replays its launch as a CUDA graph. A third of the file records it, as Numba has no graphs of its own.
+A thread that calls wait() and has not used Numba before needs numba.cuda.current_context() first.
 """
 
 import weakref
