@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpu_cookbook.results import TIMED, Metric, Result, Run, grouped, student
+from gpu_cookbook.results import ENOUGH_RUNS, TIMED, Metric, Result, Run, grouped, student
 
 SHARE = 0.95  # of the next machine's metrics, that are meant to lie inside of the intervals
 FEWEST = 1.5  # degrees of freedom: with one, as two machines have, an interval would reach as far as 13 deviations
@@ -87,20 +87,41 @@ def _freedom(every: Iterable[Collection[str | None]]) -> float:
 
 def together(newest: Iterable[Result], every: Iterable[Result]) -> list[Result]:
     """The newest results, each with the runs of the same recipe and size at other commits, if its code, its versions
-    and its driver were the same there: they repeat it, too."""
+    and its driver were the same there: they repeat it, too. From ENOUGH_RUNS runs on, it gives way to the one of them
+    whose resident time is nearest to their median: one machine that is out of the ordinary does not count for all."""
     before = {
         (those[0].stored.machine, those[0].key): those
         for those in grouped((each for each in every if each.ok), lambda each: (each.stored.machine, each.key))
     }
     found = []
     for result in newest:
+        alike = [
+            each
+            for each in before.get((result.stored.machine, result.key), ())
+            if each is not result and not (each.stale or result.stale) and _under(each) == _under(result)
+        ]
         runs: dict[Metric, dict[Run, float]] = {}
-        for each in [*before.get((result.stored.machine, result.key), ()), result]:
-            if each is result or not (each.stale or result.stale) and _under(each) == _under(result):
-                for metric, values in each.runs.items():
-                    runs.setdefault(metric, {}).update(values)
-        found.append(replace(result, runs=runs))
+        for each in [*alike, result]:
+            for metric, values in each.runs.items():
+                runs.setdefault(metric, {}).update(values)
+        found.append(replace(_middle(result, alike, runs), runs=runs))
     return found
+
+
+def _middle(newest: Result, others: Sequence[Result], runs: Mapping[Metric, Mapping[Run, float]]) -> Result:
+    """Of a result and those that it repeats, the one that is nearest to the median of all runs, and of equals the
+    newest. None counts that lacks one of the newest one's metrics or has a doubtful value that the newest has not."""
+    values = runs.get(Metric.RESIDENT, {}).values()
+    if len(values) < ENOUGH_RUNS:
+        return newest
+    median = statistics.median(values)
+    fit = [
+        each
+        for each in others
+        if each.values.keys() >= newest.values.keys() and each.doubts.keys() <= newest.doubts.keys()
+    ]
+    in_turn = sorted([*fit, newest], key=lambda each: each.stored.order, reverse=True)
+    return min(in_turn, key=lambda each: abs(math.log(each.values.get(Metric.RESIDENT, math.inf) / median)))
 
 
 def _under(result: Result) -> tuple[str | None, ...]:

@@ -116,13 +116,53 @@ def test_a_machine_counts_whatever_commit_it_measured():
     assert len(apart.widths) == 1 and not apart.outside
 
 
+def of_commit(day, seconds, doubts=None, **origin):
+    """A result of another commit for each day, measured on that day."""
+    origin = Origin("m", str(day) * 40, "main", f"2026-11-2{day}", order=(day, day), **origin)
+    return replace(measured_in({run(day): seconds}), origin=origin, doubts=doubts or {})
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ([of_commit(1, 1.0), of_commit(2, 1.4)], 1.4),  # two: the newest
+        ([of_commit(1, 1.0), of_commit(2, 1.1), of_commit(3, 1.5)], 1.1),
+        ([of_commit(1, 1.5), of_commit(2, 1.0), of_commit(3, 1.1)], 1.1),
+        ([of_commit(1, 1.2), of_commit(2, 9.0), of_commit(3, 1.0), of_commit(4, 1.2)], 1.2),
+        ([of_commit(1, 1.0, stale=True), of_commit(2, 1.1), of_commit(3, 1.5)], 1.5),
+        ([of_commit(1, 1.0), of_commit(2, 1.1), of_commit(3, 1.5, stale=True)], 1.5),
+        ([of_commit(1, 1.0), of_commit(2, 1.1, doubts={RESIDENT: "disturbed"}), of_commit(3, 1.5)], 1.0),
+        ([of_commit(1, 1.0), of_commit(2, 1.1), of_commit(3, 9.0, doubts={RESIDENT: "disturbed"})], 1.1),
+    ],
+    ids=["two", "newest slow", "oldest slow", "of equals the newest", "stale", "newest stale", "doubtful", "all count"],
+)
+def test_from_three_runs_on_the_one_in_the_middle_is_shown(stored, shown):
+    (found,) = repeats.together([stored[-1]], stored)
+    assert found.value(RESIDENT) == shown
+    assert found.stored.order == max(each.stored.order for each in stored if each.value(RESIDENT) == shown)
+    assert len(found.runs[RESIDENT]) == len([each for each in stored if each.stale == stored[-1].stale])
+
+
+def test_a_run_that_lacks_a_metric_does_not_stand_for_the_others():
+    lacks, newest, slow = of_commit(1, 1.1), of_commit(3, 1.2), of_commit(2, 1.0)
+    both = [replace(each, timings=each.timings | {Metric.DEVICE: each.timings[RESIDENT]}) for each in (slow, newest)]
+    (found,) = repeats.together([both[1]], [lacks, *both])
+    assert found.value(RESIDENT) == 1.2 and len(found.runs[RESIDENT]) == 3
+
+
+def without_device(each):
+    return {metric: values for metric, values in each.runs.items() if metric != Metric.DEVICE}
+
+
 def test_stored_machines_of_one_kind_are_nearer_than_what_verify_calls_far():
     require_clone()
     found, _ = store.Store().load()
     several = 0
     for results in grouped(found, lambda each: each.stored.machine):
         newest, _ = select(results)
-        for (metric, gpu), apart in repeats.newcomers(newest).items():
+        # JAX's device times are the host's (CudaOfJax): one of a small array was 2.6 times another machine's.
+        shown = [replace(each, runs=without_device(each)) if each.framework == "JAX" else each for each in newest]
+        for (metric, gpu), apart in repeats.newcomers(shown).items():
             several += 1
             far = [factor for factor in apart.factors if factor >= (FAR[metric] if gpu else FAR_ON_HOST)]
             few = len(apart.factors) * MANY / 2 if gpu and metric == RESIDENT else 0

@@ -54,7 +54,8 @@ MOST_TOTAL = 2**25  # bytes of all files together
 MOST_ALIKE = 10  # findings of one kind that are shown one by one
 # No two machines of one kind that are stored are as far apart in their times (tests/test_repeats.py), not even in their
 # transfers, which depend on the host, but for a few resident times of small arrays, which are mostly those of the call
-# in Python. What a processor computes, and the start of a process, depend on the machine altogether.
+# in Python, and one device time of a small array in JAX, which is the host's. What a processor computes, and the start
+# of a process, depend on the machine altogether.
 FAR = {
     **{Metric.DEVICE: 1.3, Metric.PREPARED: 1.9, Metric.RESIDENT: 1.9, Metric.TRANSFER: 2.5, Metric.PINNED: 2.5},
     **{Metric.FIRST: 5, Metric.MEMORY: 1.5},
