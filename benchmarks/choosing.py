@@ -64,6 +64,12 @@ class Case:
     def right(self) -> bool:
         return self.regret <= self.within
 
+    def same_on_cpu(self, other: "Case | None") -> bool:
+        """Whether both have the same pick and the same best, on the CPU, where page-locked arrays are like others."""
+        if not (other and other.pick and self.pick) or self.pick.on_gpu or self.best.on_gpu:
+            return False
+        return (self.pick.technique, self.best.technique) == (other.pick.technique, other.best.technique)
+
 
 def cases(results: Sequence[Result]) -> Iterator[Case]:
     for mine in grouped(results, lambda each: each.stored.machine):
@@ -129,6 +135,7 @@ def _of_size(
 ) -> Iterator[Case]:
     """One case for each place of the data and each lane in which there is something to choose from. ``whole``: says
     how far runs are apart."""
+    from_host = dict[str, Case]()
     for data in Data:
         question = Question(workload, size, data)
         there = {each.technique for each in known.estimates(question) if each.measured}
@@ -144,7 +151,11 @@ def _of_size(
             }
             if len(rivals) > 1:
                 options = [each for each in known.results if each.workload != workload or each.technique in rivals]
-                yield _case(question, lane, hidden, rivals, Knowledge(options), whole)
+                case = _case(question, lane, hidden, rivals, Knowledge(options), whole)
+                if data == Data.HOST:
+                    from_host[lane] = case
+                if data != Data.PINNED or not case.same_on_cpu(from_host.get(lane)):
+                    yield case
 
 
 def _case(
@@ -193,19 +204,35 @@ def _summary(every: Sequence[Case]) -> Table:
             "median_error": statistics.median(errors),
         }
         records.append(record)
-        numbers = (str(len(mine)), str(len(asked) - len(mine)), f"{100 * near:.0f} %", f"{100 * right:.0f} %")
+        numbers = (str(len(mine)), str(len(asked) - len(mine)), f"{100 * near:.0f} %", f"{100 * right:.1f} %")
         factors = (f"{record[name]:.2f}" for name in ("median_regret", "regret_95", "worst_regret", "median_error"))
         marks = ("", "", "", "right" if right >= GOAL else "bad")
         cells = [*(Entry(*pair) for pair in zip(numbers, marks, strict=True)), *map(Entry, factors)]
         rows.append((Entry(hidden), Entry(lane), *cells))
+    by_machine = [
+        f"{machine}: {'; '.join(_counted([each for each in every if each.machine == machine]))}"
+        for machine in sorted({each.machine for each in every if each.pick})
+    ]
     return Table(
         "How good the advice is, when what is asked for was hidden",
         ("hidden", "lane", "cases", "no advice", "within 5 %", "right", "regret", "95 %", "worst", "time off by"),
         "ll" + "r" * 8,
         rows,
-        [Entry(_explained(records), "note")],
+        [
+            Entry(_explained(records), "note"),
+            Entry(f"Right, of the cases of each machine. {'. '.join(by_machine)}.", "note"),
+        ],
         records,
     )
+
+
+def _counted(mine: Sequence[Case]) -> Iterator[str]:
+    """In how many of these cases the pick was right, for each kind of case that the goal is about."""
+    for what in (SIZE, RUN):
+        for lane in choosing.LANES:
+            asked = [each for each in mine if each.hidden in TOGETHER[what] and each.lane == lane and each.pick]
+            if asked:
+                yield f"{what}, {lane}, {sum(each.right for each in asked)} of {len(asked)}"
 
 
 def at(share: float, ordered: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from gpu_cookbook.choosing import Data, Knowledge, NoAdvice, Question
 from gpu_cookbook.machine import Gpu
 from gpu_cookbook.render import advice as shown
 from gpu_cookbook.render import tables
-from gpu_cookbook.results import Metric, Origin, Run, Status
+from gpu_cookbook.results import Metric, Origin, Run, Status, Timing
 from gpu_cookbook.run import compare
 from gpu_cookbook.store.asv_files import Store, Writer
 
@@ -1043,6 +1043,19 @@ def test_where_times_are_as_assumed_every_hidden_size_is_found():
 def test_without_times_from_page_locked_arrays_only_the_others_are_asked_for():
     every = [replace(each, timings={Metric.TRANSFER: each.timings[Metric.TRANSFER]}) for each in straight()]
     assert {each.question.data for each in evaluation.cases(every)} == {Data.HOST}
+
+
+def test_the_same_answer_on_the_cpu_counts_once():
+    on_cpu = [
+        replace(each, technique=name, framework="NumPy", device="AMD EPYC, 2 cores", driver=None, timings=only_resident)
+        for each in straight()
+        if each.technique == "cupy"
+        for name, less in (("numpy", 0.01), ("numba_cpu", 0.005))
+        for only_resident in [{Metric.RESIDENT: Timing(less * each.timings[Metric.RESIDENT].median)}]
+    ]
+    found = list(evaluation.cases([*straight(), *on_cpu]))
+    assert {each.pick.technique for each in found if each.question.data != Data.DEVICE} == {"numba_cpu"}
+    assert {each.question.data for each in found} == {Data.HOST, Data.DEVICE}
 
 
 def test_a_wrong_pick_is_counted_with_what_it_costs():
