@@ -65,7 +65,7 @@ class Case:
         return self.regret <= self.within
 
     def same_on_cpu(self, other: "Case | None") -> bool:
-        """Whether both have the same pick and the same best, on the CPU, where page-locked arrays are like others."""
+        """Whether both have the same pick and the same best, on the CPU: page-locked arrays are like others there."""
         if not (other and other.pick and self.pick) or self.pick.on_gpu or self.best.on_gpu:
             return False
         return (self.pick.technique, self.best.technique) == (other.pick.technique, other.best.technique)

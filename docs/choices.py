@@ -26,8 +26,8 @@ HEAD = ("workload", "take", "time", "size", "× as fast as NumPy", "tuned, if fa
 
 
 def choices(machines: Sequence[Sequence[Result]], as_html: Callable[[Table], str]) -> str:
-    """The form, and a section for each of its states, of which site.js shows one. ``machines``: the newest results of
-    each."""
+    """The form, and a section for each of its states, of which site.js shows one. ``machines``: the results that the
+    tables show of each."""
     names = {_machine(mine): mine for mine in machines}
     parts = ['<form class="choices" aria-label="What you have">\n', _select("have", "I have", names)]
     parts += [_select("data", "my data is", DATA.values()), _select("size", "and it is", SIZES, LARGE), "</form>\n"]

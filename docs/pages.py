@@ -468,7 +468,7 @@ def besides() -> str:
 
 
 def full_measurement() -> str:
-    """How long the newest results of GPU_MACHINE took, by workload."""
+    """How long the results that are shown of GPU_MACHINE took, by workload."""
 
     def row(name: str, mine: list[Result]) -> tuple[Entry, ...]:
         known = [each.took for each in mine if each.took]
@@ -477,7 +477,7 @@ def full_measurement() -> str:
 
     every = stored.of(stored.GPU_MACHINE)
     rows = [row(mine[0].workload, mine) for mine in grouped(every, lambda each: each.workload)]
-    title = f"What it took to measure the newest results of {stored.GPU_MACHINE}"
+    title = f"What it took to measure the results of {stored.GPU_MACHINE}"
     head = ("workload", "results", "with a known time", "minutes of these")
     return table_html(Table(title, head, "lrrr", [*rows, row("all", every)], [], []), "")
 
@@ -496,7 +496,10 @@ def machine_page(machine: str) -> str:
         put(f"machines/{machine}/{name}.md", measured_page(machine, name))
     links = [f"[{name}]({machine}/{name}.md)" for name in workloads]
     lines = [*UNSEARCHED, f"# {markdown(machine)}", ""]
-    lines += [f"The newest results. How they moved from commit to commit: [history](../history/{machine}.md).", ""]
+    lines += [
+        f"What is shown of each recipe. How its times moved from commit to commit: [history](../history/{machine}.md).",
+        "",
+    ]
     lines += [f"These results were {sent_by(machine)}.", ""] * bool(sent_by(machine))
     lines += [f"Every size and metric, and the charts, by workload: {', '.join(links)}.", ""]
     overall = [charts.share_of_limit(results), charts.roofline(results)]
@@ -525,9 +528,7 @@ def measured_page(machine: str, workload: str) -> str:
         charts.cold_start(mine),
     ]
     lines = [*UNSEARCHED, f"# {workload} on {markdown(machine)}", ""]
-    lines += [
-        f"The newest results of [its recipes](../../recipes/{workload}.md). How they moved from commit to commit:"
-    ]
+    lines += [f"The results of [its recipes](../../recipes/{workload}.md). How they moved from commit to commit:"]
     lines += [f"[history](../../history/{machine}/{workload}.md).", "", *legend()]
     name, root = f"{machine}-{workload}", "../../"
     lines += fragment(name, filters(mine), [], [], root)
@@ -596,7 +597,7 @@ def history_page(machine: str) -> str:
         history.commits_table(mine, stored.commit_address),
     ]
     lines = [*UNSEARCHED, f"# {markdown(machine)}, history", ""]
-    lines += [f"The newest results are in the [tables](../machines/{machine}.md). Each verdict compares a"]
+    lines += [f"What is shown of each recipe is in the [tables](../machines/{machine}.md). Each verdict compares a"]
     lines += ["result with an earlier one of the same recipe: [how steps are found](../history.md#the-steps)."]
     lines += ["", *fragment(f"{machine}-history", "", found, [], "../"), "```{toctree}", ":hidden:"]
     return "\n".join([*lines, "", *(f"{name} <{machine}/{name}>" for name in workloads), "```", ""])

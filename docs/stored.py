@@ -67,7 +67,7 @@ def compared() -> dict[str, list[Result]]:
 
 @cache
 def results() -> dict[str, list[Result]]:
-    """{machine: the newest results of each recipe}, machines with a GPU first."""
+    """{machine: the results that the tables show of each recipe}, machines with a GPU first."""
     found, _ = select(every_result())
     machines = typed.grouped(found, lambda each: each.origin.machine)
     machines.sort(key=lambda mine: (not any(each.driver for each in mine), mine[0].origin.machine))

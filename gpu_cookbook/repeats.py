@@ -87,8 +87,9 @@ def _freedom(every: Iterable[Collection[str | None]]) -> float:
 
 def together(newest: Iterable[Result], every: Iterable[Result]) -> list[Result]:
     """The newest results, each with the runs of the same recipe and size at other commits, if its code, its versions
-    and its driver were the same there: they repeat it, too. From ENOUGH_RUNS runs on, it gives way to the one of them
-    whose resident time is nearest to their median: one machine that is out of the ordinary does not count for all."""
+    and its driver were the same there: they repeat it, too. From ENOUGH_RUNS runs on, it gives way to the one of these
+    results whose times are nearest to the medians of all runs: one machine that is out of the ordinary does not count
+    for all."""
     before = {
         (those[0].stored.machine, those[0].key): those
         for those in grouped((each for each in every if each.ok), lambda each: (each.stored.machine, each.key))
@@ -109,19 +110,26 @@ def together(newest: Iterable[Result], every: Iterable[Result]) -> list[Result]:
 
 
 def _middle(newest: Result, others: Sequence[Result], runs: Mapping[Metric, Mapping[Run, float]]) -> Result:
-    """Of a result and those that it repeats, the one that is nearest to the median of all runs, and of equals the
-    newest. None counts that lacks one of the newest one's metrics or has a doubtful value that the newest has not."""
-    values = runs.get(Metric.RESIDENT, {}).values()
-    if len(values) < ENOUGH_RUNS:
+    """Of a result and those that it repeats, the one that is nearest to the medians of all runs in the metric that is
+    farthest, and of equals the newest. None counts that lacks one of the newest one's metrics or has a doubtful value
+    that the newest has not. A newest result that is not ok stays, and so does one of fewer runs than ENOUGH_RUNS."""
+    medians = {
+        metric: statistics.median(values.values())
+        for metric, values in runs.items()
+        if metric in TIMED and len(values) >= ENOUGH_RUNS
+    }
+    if not newest.ok or not medians:
         return newest
-    median = statistics.median(values)
     fit = [
         each
         for each in others
         if each.values.keys() >= newest.values.keys() and each.doubts.keys() <= newest.doubts.keys()
     ]
-    in_turn = sorted([*fit, newest], key=lambda each: each.stored.order, reverse=True)
-    return min(in_turn, key=lambda each: abs(math.log(each.values.get(Metric.RESIDENT, math.inf) / median)))
+
+    def distance(each: Result) -> float:
+        return max(abs(math.log(each.values.get(metric, math.inf) / median)) for metric, median in medians.items())
+
+    return min(sorted([*fit, newest], key=lambda each: each.stored.order, reverse=True), key=distance)
 
 
 def _under(result: Result) -> tuple[str | None, ...]:

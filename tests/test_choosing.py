@@ -1047,15 +1047,31 @@ def test_without_times_from_page_locked_arrays_only_the_others_are_asked_for():
 
 def test_the_same_answer_on_the_cpu_counts_once():
     on_cpu = [
-        replace(each, technique=name, framework="NumPy", device="AMD EPYC, 2 cores", driver=None, timings=only_resident)
+        replace(
+            each,
+            technique=name,
+            framework="NumPy",
+            device="AMD EPYC, 2 cores",
+            driver=None,
+            timings={Metric.RESIDENT: Timing(less * each.timings[Metric.RESIDENT].median)},
+        )
         for each in straight()
         if each.technique == "cupy"
         for name, less in (("numpy", 0.01), ("numba_cpu", 0.005))
-        for only_resident in [{Metric.RESIDENT: Timing(less * each.timings[Metric.RESIDENT].median)}]
     ]
     found = list(evaluation.cases([*straight(), *on_cpu]))
     assert {each.pick.technique for each in found if each.question.data != Data.DEVICE} == {"numba_cpu"}
     assert {each.question.data for each in found} == {Data.HOST, Data.DEVICE}
+    on_gpu_from_pinned = [
+        replace(each, timings=each.timings | {Metric.PINNED: Timing(each.timings[Metric.RESIDENT].median / 1000)})
+        for each in straight()
+    ]
+    answered = list(evaluation.cases([*on_gpu_from_pinned, *on_cpu]))
+    assert {each.best.technique for each in answered if each.question.data == Data.PINNED} == {"cupy"}
+    (summary, _) = evaluation.tables(answered_by := [*straight(), *on_cpu])
+    asked_for = [each for each in evaluation.cases(answered_by) if each.hidden in evaluation.TOGETHER[evaluation.SIZE]]
+    told = f"any size, idiomatic, {sum(each.right for each in asked_for)} of {len(asked_for)}"
+    assert summary.notes[-1].text == f"Right, of the cases of each machine. box: {told}."
 
 
 def test_a_wrong_pick_is_counted_with_what_it_costs():

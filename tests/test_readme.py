@@ -78,7 +78,7 @@ def words_of(path):
     [
         ("takes at best about as long as NumPy on one core", "pageable", "numpy", 0.8, 1.25),
         ("it is several times as fast", "numpy", "both_ways", 4, 15),
-        ("takes about as long as 16 CPU cores do", "both_ways", "torch_cpu", 0.8, 1.25),
+        ("about as fast as 16 CPU cores", "both_ways", "torch_cpu", 0.8, 1.25),
     ],
 )
 def test_the_verdict_on_transfers_is_that_of_the_newest_run(words, over, under, least, most, run):
@@ -91,7 +91,8 @@ def test_no_recipe_with_plain_copies_is_better_than_at_best():
     described = speedups.described(runpy.run_path(str(ROOT / "docs" / "readme.py"))["results"]())
     lower = dict(re.findall(r"^(.+), multiply: .+ and ([\d.]+)$", described, re.MULTILINE))
     assert float(lower.pop("all CPU cores")) > 1 and len(lower) > 10
-    assert max(map(float, lower.values())) <= 1.25
+    speeds = sorted(map(float, lower.values()))
+    assert speeds[-1] <= 1.25 and speeds[len(speeds) // 2] < 0.5  # "often more than twice as long"
 
 
 def test_the_gpu_of_the_figures_is_named_and_so_is_what_is_stale():

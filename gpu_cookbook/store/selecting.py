@@ -1,4 +1,4 @@
-"""Which of the stored results are meant: the newest of each machine, or those of what is named."""
+"""Which of the stored results are meant: what the tables show of each machine, or those of what is named."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(the newest results of each machine, environment and recipe, []); or ([], [(before, after), …]) if two
+    """(of each machine, environment and recipe, the newest results or those that stand for them, see
+    repeats.together(), []); or ([], [(before, after), …]) if two
     machines, commits or environments are named: one pair per machine, because two machines are only compared if both
     are named. Each has the runs of those that it repeats, see repeats.together().
 
