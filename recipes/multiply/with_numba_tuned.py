@@ -4,9 +4,8 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
-Each thread starts four loads before its first store, which keeps more of them in flight than one element per thread.
-prepared() replays its launch as a CUDA graph. A third of the file records it, as Numba has no graphs of its own.
-A thread that calls wait() and has not used Numba before needs numba.cuda.current_context() first.
+Each thread starts four loads before its first store, so that more of them are in flight. prepared() replays a CUDA
+graph, which a third of the file records: Numba has none. A new thread needs numba.cuda.current_context() to wait().
 """
 
 import weakref

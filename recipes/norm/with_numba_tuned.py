@@ -4,10 +4,9 @@ Framework: Numba
 Runs on: NVIDIA GPU
 Install: pip install "numba-cuda[cu13]" "numpy<2.5"
 
-Each thread has four loads on their way, which keeps more of them in flight than one. For small arrays, what Numba does
-on the host takes longer than the kernels: prepared() does that once, and replays both launches as one graph. The file
-is long because Numba has no sum over a block and no graphs: both are written out. A thread that calls wait() and has
-not used Numba before needs numba.cuda.current_context() first.
+Each thread has four loads in flight, not one. For small arrays, what Numba does on the host takes longer than the
+kernels: prepared() does that once, and replays both launches as one graph. The file is long because Numba has no sum
+over a block and no graphs: both are written out. A new thread needs numba.cuda.current_context() to wait().
 """
 
 import math
