@@ -633,7 +633,7 @@ def tables(
         typer.Option(
             "--commit",
             metavar="C",
-            help="Only this commit, instead of what is newest of each recipe. Give it twice to compare two commits.",
+            help="Only this commit, instead of what is shown otherwise. Give it twice to compare two commits.",
         ),
     ] = None,
     environments: Annotated[

@@ -1068,8 +1068,8 @@ def test_the_same_answer_on_the_cpu_counts_once():
     ]
     answered = list(evaluation.cases([*on_gpu_from_pinned, *on_cpu]))
     assert {each.best.technique for each in answered if each.question.data == Data.PINNED} == {"cupy"}
-    (summary, _) = evaluation.tables(answered_by := [*straight(), *on_cpu])
-    asked_for = [each for each in evaluation.cases(answered_by) if each.hidden in evaluation.TOGETHER[evaluation.SIZE]]
+    summary, _ = evaluation.tables([*straight(), *on_cpu])
+    asked_for = [each for each in found if each.hidden in evaluation.TOGETHER[evaluation.SIZE]]
     told = f"any size, idiomatic, {sum(each.right for each in asked_for)} of {len(asked_for)}"
     assert summary.notes[-1].text == f"Right, of the cases of each machine. box: {told}."
 

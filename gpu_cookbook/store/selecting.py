@@ -14,10 +14,9 @@ def select(
     commits: Sequence[str] | None = None,
     environments: Sequence[str] | None = None,
 ) -> tuple[list[Result], list[tuple[list[Result], list[Result]]]]:
-    """(of each machine, environment and recipe, the newest results or those that stand for them, see
-    repeats.together(), []); or ([], [(before, after), …]) if two
+    """(of each machine, environment and recipe, the newest results, []); or ([], [(before, after), …]) if two
     machines, commits or environments are named: one pair per machine, because two machines are only compared if both
-    are named. Each has the runs of those that it repeats, see repeats.together().
+    are named. Each has the runs of those that it repeats, and one of these may stand for it: see repeats.together().
 
     A StoreError names the known ones if nothing matches.
     """
