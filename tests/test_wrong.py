@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from conftest import HANG, has_ended, in_opencl, rejected, until
 from gpu_cookbook import catalogue, machine
 from gpu_cookbook.recipes import increment, multiply, random_subset_mean
 from gpu_cookbook.results import Metric, Probe, Result, Status, Timing, judged
-from gpu_cookbook.run import check, compare, family, measure, memory, runner, worker
+from gpu_cookbook.run import check, compare, family, manners, measure, memory, runner, worker
 from gpu_cookbook.run.device import Cuda, EveryGpu, Host, OpenCl, Unmeasurable
 from gpu_cookbook.run.expected import LARGE, PART, Expected
 from gpu_cookbook.run.transfers import few_pieces
@@ -353,6 +354,16 @@ def test_bad_manners_are_named(name, monkeypatch):
     (result,) = runner.run(recipe(name), "check", [255])
     assert result.status == Status.FAILED
     assert MANNERS[name] in result.reason
+
+
+def test_threads_that_were_joined_are_not_counted():
+    """For some time the system lists them still, so that a leak would not grow in each round."""
+    counts = set()
+    for _ in range(200):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(time.sleep, 4 * [0]))
+        counts.add(manners._threads())
+    assert len(counts) == 1
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ CALLS = (3, 100)  # in a round: the least and the most
 SECONDS = 0.1  # that the calls of a round take, unless the least number of calls takes longer
 OWN = 32  # Python objects that the watching itself leaves behind in a round; at most 7 were observed
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
+ENDING = 0.5  # seconds that a thread which still runs after a round has to end
 SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
 # Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
 # 151, joblib 21, PyOpenCL 4, PyTorch 1.
@@ -218,7 +219,7 @@ class Watch:
             "bytes of host memory": process.memory_info().rss,
             "bytes of memory in other processes": sum(map(_memory, process.children(recursive=True))),
             PINNED: _mapped_from_devices(),
-            "threads": len(list(Path("/proc/self/task").iterdir())),
+            "threads": _threads(),
             "open files": len(list(Path("/proc/self/fd").iterdir())),
             "child processes": len(process.children(recursive=True)),
             "files for temporary use": len(self.temporary),
@@ -309,6 +310,20 @@ def _give_back() -> None:
     """Returns the memory that malloc() keeps free to the system: what leaks would lie in it and not be seen."""
     with contextlib.suppress(AttributeError):  # a C library other than GNU's
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def _threads() -> int:
+    """The threads of this process, less those that are about to end: the system still lists a thread that was joined
+    until it has run to its end, which on a busy machine it does later. What runs therefore gets time to end."""
+    own, deadline = threading.get_native_id(), time.monotonic() + ENDING
+    while True:
+        states = {}
+        for task in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                states[int(task.name)] = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        if not any(states[each] in "RDXZ" for each in states if each != own) or time.monotonic() > deadline:
+            return len(states)
+        time.sleep(0.001)
 
 
 def _memory(process: psutil.Process) -> int:
