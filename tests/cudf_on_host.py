@@ -1,5 +1,5 @@
 """A recipe for a GPU, of one of the workloads in test_cudf.py, on the host: ``python cudf_on_host.py PATH``. One for
-every GPU finds three of them, each of which is a process."""
+every GPU finds three of them, each of which is a process. One in Modin has a fake of Modin."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import fake_cudf
+import fake_modin
 
 from gpu_cookbook import catalogue
 from gpu_cookbook.run.check import check_call, check_often, check_refusals, check_size
@@ -24,6 +25,8 @@ def main(path):
         del workload.special_inputs
     else:
         fake_cudf.install()
+    if "modin" in recipe.packages:
+        fake_modin.install()
     if "cuml" in recipe.packages:
         fake_cudf.install_cuml()
     loader = Loader(recipe)

@@ -1,6 +1,7 @@
 """The recipes of convolution, pca, regression and the workloads on tables for GPUs run without one: in front of a fake
 of cuDF that is made of pandas, of one of CuPy that is made of NumPy, of one of cuML that is made of scikit-learn, and
-with Polars, PyTorch, SciPy and scikit-learn on the CPU."""
+with Polars, PyTorch, SciPy and scikit-learn on the CPU. So do those in Modin, in front of a fake that is made of
+pandas."""
 
 import multiprocessing
 import os
@@ -19,7 +20,7 @@ RECIPES = {
     (workload, each.technique): each
     for workload in ("convolution", "group_mean", "group_mean_strings", "pca", "read_parquet", "regression")
     for each in catalogue.of_workload(workload)
-    if each.runs_on in ("NVIDIA GPU", "every NVIDIA GPU")
+    if each.runs_on in ("NVIDIA GPU", "every NVIDIA GPU") or each.framework == "Modin"
 }
 SCRIPT = Path(__file__).with_name("cudf_on_host.py")
 NEEDS = {"cudf_polars": "polars", "cuml": "sklearn", "cuml_accel": "sklearn", "sklearn_cupy": "sklearn"}
@@ -96,6 +97,8 @@ def test_right_in_three_partitions(workload, rows, few, tmp_path):
         marked("group_mean", "dask_cudf", '["value"].mean()', '["value"].sum()', "elements are wrong"),
         marked("group_mean", "dask_cuda", "uuid4().hex", '""', "the next call returns the same result again"),
         marked("group_mean", "dask_cuda", "to_table(keys[:0], values[:0])", "to_table(keys, values)", "No worker"),
+        marked("group_mean", "modin", '"key")["value"]', '"key", sort=False)["value"]', "elements are wrong"),
+        marked("group_mean", "modin", "    with mock.patch", "    if not mock.patch", "Modin starts another engine"),
         marked("group_mean", "cupy", "if keys.size == 0:", "if False:", "CuPy looks for the largest number"),
         marked("group_mean", "torch", '"mean", include_self=False', '"mean"', "elements are wrong"),
         marked("group_mean_strings", "cudf", ", sort=True", "", "elements are wrong"),
@@ -103,6 +106,7 @@ def test_right_in_three_partitions(workload, rows, few, tmp_path):
         marked("group_mean_strings", "cudf_polars", '.sort("key")', '.sort("value")', "elements are wrong"),
         marked("group_mean_strings", "dask_cudf", ".str.zfill(20)", "", "elements are wrong"),
         marked("group_mean_strings", "dask_cuda", '["value"].mean()', '["value"].sum()', "elements are wrong"),
+        marked("group_mean_strings", "modin", ".str.zfill(20)", "", "elements are wrong"),
         marked("read_parquet", "cudf", '[table["key"]', '[table["value"]', "elements are wrong"),
         marked("convolution", "cupy", 'mode="full"', 'mode="same"', "the result holds 1 numbers instead of 3"),
         marked("convolution", "scipy_cupy", 'mode="full"', 'mode="same"', "the result holds 1 numbers instead of 3"),

@@ -131,10 +131,10 @@ def test_the_plainest_recipe_says_how_to_install():
 
 def test_a_new_recipe_answers_how_to_install_a_framework_that_had_none(monkeypatch):
     recipes = catalogue.recipes()
-    new = dataclasses.replace(recipes[0], framework="Modin", install="pip install modin unheard")
+    new = dataclasses.replace(recipes[0], framework="Taichi", install="pip install taichi unheard")
     monkeypatch.setattr(catalogue, "recipes", lambda: [*recipes, new])
     shown = {record["name"]: record["text"] for record in installing()}
-    assert shown["Modin"] == new.install
+    assert shown["Taichi"] == new.install
 
 
 def test_without_a_gpu_means_that_the_recipe_runs_on_a_cpu():

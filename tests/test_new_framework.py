@@ -230,7 +230,7 @@ def test_an_unknown_environment_names_those_that_there_are():
         timeout=HANG,
     )
     assert done.returncode == 2
-    there = "main, cuda_compute, cutile, numba_mlir, nvmath, rapids"
+    there = "main, cuda_compute, cutile, modin, numba_mlir, nvmath, rapids"
     assert done.stderr == f"GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'nosuch'. There are: {there}.\n"
 
 

@@ -173,6 +173,7 @@ warp.zeros(8, dtype=warp.float32).numpy().sum()
     ),
     Framework("pandas", "pandas", ("pandas",), "import pandas; pandas.Series([1.0]).mean()"),
     Framework("Polars", "polars", ("polars",), "import polars; polars.Series([1.0]).mean()"),
+    Framework("Modin", "modin", ("modin",), "import modin.pandas"),
     Framework(
         "cuDF",
         "cudf",

@@ -212,7 +212,7 @@ def ray_losses() -> int:
 def losses(recipe: Recipe) -> Callable[[], int]:
     """Returns a function that says how many workers have been lost since this call. An engine that cannot continue
     without a worker raises instead."""
-    if recipe.framework == "Ray":
+    if recipe.framework in ("Ray", "Modin"):  # which starts Ray
         before = ray_losses()
         return lambda: ray_losses() - before
     if recipe.framework == "Dask" and recipe.engine != "Dask, threads":

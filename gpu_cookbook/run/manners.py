@@ -51,11 +51,13 @@ KEPT_BY_OTHERS = 100
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
 BLOCKS, PINNED = "blocks of shared memory", "bytes of page-locked memory"
 VARIABLE = "the environment variable "
+BY_RAY = ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM")
 # What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
 CHANGED_BY_FRAMEWORKS = {
     "Dask": (VARIABLE,),
     "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
-    "Ray": ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM"),
+    "Modin": (*BY_RAY, VARIABLE + "OMP_NUM_THREADS"),  # which it sets to 1 when it is imported
+    "Ray": BY_RAY,
     # Its compiler hides the frames of its own errors, and calls logging.info(), which sets the root logger up. That of
     # cuda.compute is the same one, for operators in Python.
     "cuda.compute": ("sys.excepthook", "the root logger"),
@@ -73,7 +75,7 @@ OF_PRODUCTS = (
     *("mkldnn.fp32_precision", "mkldnn.matmul.fp32_precision"),
     *("mkldnn.conv.fp32_precision", "mkldnn.rnn.fp32_precision"),
 )
-WRITTEN_BY_FRAMEWORKS = {"Ray": (Path.home() / ".ray",)}  # its token
+WRITTEN_BY_FRAMEWORKS = dict.fromkeys(("Modin", "Ray"), (Path.home() / ".ray",))  # Ray's token
 # Who changes files, as sys.audit() says: where in its arguments the path is, and the descriptor of the folder, if any.
 WRITING = {
     "os.mkdir": (0, 2),

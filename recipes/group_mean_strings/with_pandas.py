@@ -3,7 +3,7 @@
 Framework: pandas
 Runs on: CPU
 Install: pip install pandas
-Environment: main, rapids
+Environment: main, rapids, modin
 Follows: https://pandas.pydata.org/docs/user_guide/groupby.html
 """
 
