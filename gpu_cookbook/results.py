@@ -275,7 +275,8 @@ class Result:
 
     def __post_init__(self) -> None:
         make_plain(self)
-        object.__setattr__(self, "doubts", {metric: plain(doubt) for metric, doubt in self.doubts.items()})
+        if self.doubts:
+            object.__setattr__(self, "doubts", {metric: plain(doubt) for metric, doubt in self.doubts.items()})
 
     @classmethod
     def of(cls, recipe: catalogue.Recipe, size: Size, status: Status, reason: str | None = None) -> "Result":
@@ -500,7 +501,7 @@ def completed(results: Iterable[Result]) -> list[Result]:
         base = other.value(Metric.RESIDENT) if other and of_one_state(each, other) else None
         times = {metric: each.value(metric) for metric in AGAINST_NUMPY if not (each.mode or each.doubt(metric))}
         speedups = {metric: base / time for metric, time in times.items() if base and time}
-        found.append(replace(each, speedups=speedups or each.speedups))
+        found.append(replace(each, speedups=speedups) if speedups else each)
     points: dict[tuple[str, str, str, Metric], list[tuple[int, float, float]]] = {}
     for each in found:
         if isinstance(each.size, int):

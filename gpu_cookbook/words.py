@@ -51,7 +51,7 @@ def reason(error: BaseException) -> str:
 def make_plain(made: Any) -> None:
     """Makes the texts of a new dataclass plain: a recipe's process, a file or a driver may have any in it."""
     for name, value in vars(made).items():
-        if type(value) is str:  # not a Status
+        if type(value) is str and not (value.isprintable() and len(value) <= MOST):  # a str, not a Status
             object.__setattr__(made, name, plain(value))
 
 

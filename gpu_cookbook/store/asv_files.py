@@ -59,7 +59,7 @@ from gpu_cookbook.store.machines import (
     refuse_another_machine,
     require_name,
 )
-from gpu_cookbook.store.runs import Line, Lines
+from gpu_cookbook.store.runs import Lines
 from gpu_cookbook.store.selecting import fits
 from gpu_cookbook.words import plain
 
@@ -107,6 +107,7 @@ class Store:
         try:
             return self._load(machine_folder)
         finally:
+            gc.freeze()  # nor is it later: each look through all of it would take a third of a second
             if collects:
                 gc.enable()
 
@@ -194,15 +195,25 @@ class Store:
         old = versions != {measure.VERSION}
         results = []
         for key, parts in found.items():
-            recipe = catalogue.find(*key[:2])
+            workload, technique, size = key
+            recipe = catalogue.find(workload, technique)
             place = (stored.commit_hash, stored.env_name, *key)
             line = lines.about(place, parts.values)
-            if result := parts.result(key, recipe, line, environment):
-                stale = recipe is None or bool(changed & sources(recipe)) or old
-                date = line.date if line and line.date else origin.date
-                mine = replace(origin, stale=stale, date=date)
-                # A file may hold what compare would have refused.
-                results.append(judged(replace(result, origin=mine, runs=lines.runs(place))))
+            if not parts.known and (line is None or line.status == Status.OK):
+                continue  # nothing is known about it, not even a reason
+            stale = recipe is None or bool(changed & sources(recipe)) or old
+            result = Result(
+                workload=workload,
+                technique=technique,
+                framework=recipe.framework if recipe else technique,
+                lane=catalogue.lane_of(technique),
+                environment=environment,
+                size=size,
+                origin=replace(origin, stale=stale, date=line.date if line and line.date else origin.date),
+                runs=lines.runs(place),
+                **parts.told | (line.told if line else {}),
+            )
+            results.append(judged(result))  # a file may hold what compare would have refused
         return results
 
     def _fill(
@@ -247,28 +258,21 @@ class _Parts:
     def values(self) -> dict[Metric, float]:
         return {metric: timing.median for metric, timing in self.timings.items()} | self.scalars
 
-    def result(
-        self, key: tuple[str, str, Size], recipe: Recipe | None, line: Line | None, environment: str
-    ) -> Result | None:
-        """The result with these parts; None if nothing is known about it, not even a reason. ``recipe``: if there still
-        is one."""
-        workload, technique, size = key
-        if not (self.failed or self.timings or self.scalars or line and line.status != Status.OK):
-            return None
-        result = Result(
-            workload=workload,
-            technique=technique,
-            framework=recipe.framework if recipe else technique,
-            lane=catalogue.lane_of(technique),
-            environment=environment,
-            size=size,
-            status=Status.FAILED if self.failed else Status.OK,
-            timings=self.timings,
-            first=FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
-            peak_memory=self.scalars.get(Metric.MEMORY),
-            error=self.scalars.get(Metric.ERROR),
-        )
-        return line.apply(result) if line else result
+    @property
+    def known(self) -> bool:
+        """Whether a file says anything about the result."""
+        return bool(self.failed or self.timings or self.scalars)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a Result has of these parts."""
+        return {
+            "status": Status.FAILED if self.failed else Status.OK,
+            "timings": self.timings,
+            "first": FirstResult(self.scalars[Metric.FIRST]) if Metric.FIRST in self.scalars else None,
+            "peak_memory": self.scalars.get(Metric.MEMORY),
+            "error": self.scalars.get(Metric.ERROR),
+        }
 
 
 @cache

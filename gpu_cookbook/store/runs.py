@@ -9,7 +9,7 @@ import json
 import math
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,13 @@ class Line:
             return Metric.RESIDENT not in values
         return all(math.isclose(value, values.get(metric, math.nan), rel_tol=ROUNDED) for metric, value in own.items())
 
-    def apply(self, result: Result) -> Result:
-        """The result with its conditions; if it has no metrics, with the reason."""
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a Result has of this line: the conditions; if it went wrong or was skipped, also that and why."""
         doubts = {Metric(name): doubt for name, doubt in self.doubts.items()}
         known = {attribute: getattr(self, name) for name, attribute in CONDITIONS.items()}
-        result = replace(result, clock=self.clock, doubts=doubts, **known)
-        return result if self.status == Status.OK else replace(result, status=Status(self.status), reason=self.reason)
+        ending = {} if self.status == Status.OK else {"status": Status(self.status), "reason": self.reason}
+        return {"clock": self.clock, "doubts": doubts, **known, **ending}
 
 
 def record(
