@@ -116,15 +116,17 @@ def recipe_changed(before: Result, after: Result) -> bool:
 
 
 def named(words: str) -> tuple[Result, Metric]:
-    """What "WORKLOAD TECHNIQUE [SIZE] [METRIC] [MACHINE]" names: resident and GPU_MACHINE are the defaults. The size
-    may be omitted for a first result, which has only one."""
+    """What "WORKLOAD TECHNIQUE [SIZE] [METRIC] [MACHINE] [ENVIRONMENT]" names: resident, GPU_MACHINE and, if it has
+    several, its main environment are the defaults. The size may be omitted for a first result, which has only one."""
     workload, technique, *others = words.split()
     size = next((_size(word) for word in others if word[0].isdigit()), None)
     word = next((word for word in others if word in METRICS), "resident")
     metric = METRICS[word]
     machine = next((word for word in others if word in results()), GPU_MACHINE)
-    unknown = [other for other in others if not other[0].isdigit() and other not in (word, machine)]
+    environment = next((word for word in others if word in catalogue.environments()), None)
+    unknown = [other for other in others if not other[0].isdigit() and other not in (word, machine, environment)]
     mine = [each for each in of(machine, workload) if each.technique == technique and each.value(metric) is not None]
+    mine = [each for each in mine if environment in (None, each.environment)]
     mine = typed.of_one_environment(mine)
     if metric == Metric.FIRST:
         found = mine

@@ -52,6 +52,8 @@ def main(path):
         assert fault is None, f"{workload.label(last)}: {fault}"
         fault = check_refusals(module, workload) or (None if engine else check_often(module, workload))
         assert fault is None, fault
+    if "modin" in recipe.packages:
+        fake_modin.assert_once(engine)
     print(f"{len(workload.EDGE_SIZES)} sizes right")
 
 

@@ -41,7 +41,7 @@ CALLS = (3, 100)  # in a round: the least and the most
 SECONDS = 0.1  # that the calls of a round take, unless the least number of calls takes longer
 OWN = 32  # Python objects that the watching itself leaves behind in a round; at most 7 were observed
 LEAST = 2**20  # bytes by which memory grows in each round if it leaks
-ENDING = 0.5  # seconds that a thread which still runs after a round has to end
+ENDING = 0.5  # seconds within which a thread that still runs after a round may end
 SERIES = 3  # of rounds: what another program does to the same GPU meanwhile does not grow in all of them
 # Python objects that a call leaves behind in the framework itself, at most. Measured: Dask 45, with CuPy
 # 151, joblib 21, PyOpenCL 4, PyTorch 1.
@@ -56,7 +56,7 @@ BY_RAY = ("the environment variable RAY_", "the environment variable PYTHONBREAK
 CHANGED_BY_FRAMEWORKS = {
     "Dask": (VARIABLE,),
     "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
-    "Modin": (*BY_RAY, VARIABLE + "OMP_NUM_THREADS"),  # which it sets to 1 when it is imported
+    "Modin": (*BY_RAY, VARIABLE + "OMP_NUM_THREADS"),  # to 1, when it first uses Ray
     "Ray": BY_RAY,
     # Its compiler hides the frames of its own errors, and calls logging.info(), which sets the root logger up. That of
     # cuda.compute is the same one, for operators in Python.
@@ -314,13 +314,13 @@ def _give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _threads() -> int:
+def _threads(tasks: Path = Path("/proc/self/task")) -> int:
     """The threads of this process, less those that are about to end: the system still lists a thread that was joined
-    until it has run to its end, which on a busy machine it does later. What runs therefore gets time to end."""
+    until it has run to its end, which on a busy machine it does later. What runs therefore gets ENDING to end."""
     own, deadline = threading.get_native_id(), time.monotonic() + ENDING
     while True:
         states = {}
-        for task in Path("/proc/self/task").iterdir():
+        for task in tasks.iterdir():
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 states[int(task.name)] = (task / "stat").read_text().rpartition(")")[2].split()[0]
         if not any(states[each] in "RDXZ" for each in states if each != own) or time.monotonic() > deadline:

@@ -100,14 +100,15 @@ class Store:
 
     def load(self, machine_folder: Path | None = None) -> tuple[list[Result], list[str]]:
         """Every stored result with its origin, and one line for each file, or line of a file, that cannot be used.
-        ``machine_folder``: read only this one, wherever it is."""
+        ``machine_folder``: read only this one, wherever it is. All objects of the process are kept from garbage
+        collection from then on."""
         # Nothing of the millions of objects that are made is garbage: to look for it takes a fifth of the time.
         collects = gc.isenabled()
         gc.disable()
         try:
             return self._load(machine_folder)
         finally:
-            gc.freeze()  # nor is it later: each look through all of it would take a third of a second
+            gc.freeze()  # or each collection from now on would look through all of it for a third of a second
             if collects:
                 gc.enable()
 

@@ -192,7 +192,6 @@ def _same_code(name: str, one: str, other: str) -> bool:
     return first == second if isinstance(first, str) else _alike(first, second)
 
 
-@cache
 def _code(name: str, text: str) -> ast.Module | str:
     try:
         tree = ast.parse(text) if name.endswith(".py") else None

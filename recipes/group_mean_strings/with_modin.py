@@ -7,33 +7,44 @@ Environment: modin
 Follows: https://modin.readthedocs.io/en/stable/getting_started/using_modin/using_modin_locally.html
 Engine: Modin, on Ray
 
-In a program of pandas, only the import changes: import modin.pandas as pd. This one has its data in NumPy's arrays, of
-which pd.DataFrame() makes a table, too, but warns that it may take time.
+In a program of pandas, only the import changes: import modin.pandas as pd. Its DataFrame() takes NumPy's arrays, too,
+but warns that it may take some time; from_pandas() does not. What Modin cannot do itself it leaves to pandas, with a
+warning.
 
-Modin takes the Ray that runs, with the processes that engine() asks for. What it cannot do itself it leaves to pandas,
-with a warning. When it first uses Ray, it sets OMP_NUM_THREADS to 1 in this process and in those that this one starts.
+Modin takes the Ray that engine() has started. Outside of engine(), it starts one of its own, which listens on all
+addresses until the process ends. When it first uses Ray, it sets OMP_NUM_THREADS and RAY_IGNORE_UNHANDLED_ERRORS to 1
+in this process. It keeps objects of a Ray that has ended, and cannot work with another one.
 Modin 0.37 has pandas 2, whose strings are objects of Python: pandas 3 has them in Arrow's arrays.
 """
 
 import os
 from contextlib import contextmanager
+from threading import Lock
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import ray
+from modin.config import Engine
 from modin.pandas.io import from_pandas
 from modin.utils import execute
 
 CORES = len(os.sched_getaffinity(0))  # those that this process may use
+# As Modin sets them for a Ray that it starts itself: each process imports all of pandas before it begins.
+FOR_PROCESSES = {"__MODIN_AUTOIMPORT_PANDAS__": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
+one_ray = Lock()  # which the only Ray of this process keeps
 
 
 @contextmanager
 def engine():
+    if not one_ray.acquire(blocking=False):
+        raise RuntimeError("Modin works with one Ray in a process: keep engine() open until the last call")
+    Engine.put("Ray")  # whatever MODIN_ENGINE says
     # On Linux Ray listens on all addresses; patched, on 127.0.0.1 only. The environment variable for it has to be set
     # before anything imports Ray, and would stay set: RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0.
-    with mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
-        ray.init(address="local", num_cpus=CORES, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    local = mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+    with local, mock.patch.dict(os.environ, FOR_PROCESSES):
+        ray.init(address="local", num_cpus=CORES, include_dashboard=False, logging_level="ERROR")
     try:
         yield
     finally:
