@@ -37,7 +37,7 @@ def execute(*tables):
 def start(address, num_cpus, include_dashboard, logging_level):
     assert address == "local" and not sys.modules["ray._private.ray_constants"].ENABLE_RAY_CLUSTER, "it is reached"
     assert os.environ["__MODIN_AUTOIMPORT_PANDAS__"] == "1"
-    assert chosen == ["Ray"], "another engine may be set"
+    assert chosen == ["Ray"] and os.environ["MODIN_ENGINE"] == "ray", "another engine may be set"
     running.append(num_cpus)
 
 

@@ -31,7 +31,7 @@ from modin.utils import execute
 
 CORES = len(os.sched_getaffinity(0))  # those that this process may use
 # As Modin sets them for a Ray that it starts itself: each process imports all of pandas before it begins.
-FOR_PROCESSES = {"__MODIN_AUTOIMPORT_PANDAS__": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
+FOR_PROCESSES = {"__MODIN_AUTOIMPORT_PANDAS__": "1", "PYTHONWARNINGS": "ignore::FutureWarning", "MODIN_ENGINE": "ray"}
 one_ray = Lock()  # which the only Ray of this process keeps
 
 
