@@ -55,6 +55,8 @@ def main() -> None:
     parser.add_argument("technique", nargs="?", default="cupy_transfer_tuned", help="with pinned() and round_trip()")
     parser.add_argument("--elements", type=int, default=2**28, help="of each array (default: 2**28)")
     options = parser.parse_args()
+    if options.elements < 1:
+        parser.error("--elements takes 1 or more")
     try:
         (recipe,) = catalogue.choose(["multiply"], [options.technique])
     except catalogue.UnknownName as error:
@@ -63,8 +65,6 @@ def main() -> None:
         parser.error(f"{options.technique}: {obstacle}")
     if not {"pinned", "round_trip"} <= recipe.functions.keys():
         parser.error(f"{options.technique} has no pinned() or no round_trip()")
-    if options.elements < 1:
-        parser.error("--elements takes 1 or more")
     print(f"{options.elements:,} elements, {CORES} cores and {options.technique}")
     print("| CPU | median | calls |\n| ---: | ---: | ---: |")
     for tenths, seconds in times(Loader(recipe).execute(), options.elements):

@@ -52,12 +52,11 @@ def test_a_wrong_part_is_told(once, fault):
         (["unheard"], "unheard"),
         (["numpy"], "numpy has no pinned() or no round_trip()"),
         (["--elements", "0"], "--elements takes 1 or more"),
-        (["numpy", "--elements", "many"], "invalid int value: 'many'"),
+        (["--elements", "many"], "invalid int value: 'many'"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(words, reason):
-    words = words if words[0] != "--elements" else ["pyopencl_transfer_tuned", *words]
     done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 2
-    assert reason in done.stderr or "no OpenCL driver" in done.stderr
+    assert reason in done.stderr
     assert "Traceback" not in done.stderr

@@ -108,7 +108,7 @@ class Store:
         try:
             return self._load(machine_folder)
         finally:
-            gc.freeze()  # or each collection from now on would look through all of it for a third of a second
+            gc.freeze()  # collections from now on would look through all of it: a tenth of the time of a table
             if collects:
                 gc.enable()
 
