@@ -237,7 +237,7 @@ def test_show_prints_the_script():
         (["show", "matmul", "torhc"], "Unknown technique 'torhc'. Did you mean torch"),
         (
             ["show", "group_mean_strings", "xyzzy"],
-            "There are: cudf, cudf_pandas, cudf_polars, dask, dask_cuda, dask_cudf, numpy, pandas, polars.",
+            "There are: cudf, cudf_pandas, cudf_polars, dask, dask_cuda, dask_cudf, modin, numpy, pandas, polars.",
         ),
         (["compare", "--format", "yaml"], "'yaml' is not one of"),
         (

@@ -163,7 +163,7 @@ def test_a_script_refuses_a_bad_name_and_environment_before_all_else(name):
         _, err = shell(f"{line} '{bad}'", code=2)
         assert err.startswith(f"'{bad}' is no name of a machine: use letters from a to z,") and err.count("\n") == 1
     _, err = shell(f"{line} m", code=2, GPU_COOKBOOK_ENVIRONMENT="mian")
-    assert err == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'mian'. Did you mean main?\n"
+    assert err == "GPU_COOKBOOK_ENVIRONMENT: Unknown environment 'mian'. Did you mean main or modin?\n"
 
 
 @pytest.mark.parametrize("name", ["launches", "means"])
