@@ -363,14 +363,15 @@ def test_a_thread_that_is_about_to_end_is_not_counted(tmp_path, monkeypatch):
         (tmp_path / number).mkdir()
         (tmp_path / number / "stat").write_text(f"{number} (a name) with) {state} 1 2 3")
 
-    for number in ("1", "2"):
+    ended = str(2**23)  # a number that no thread of this machine has
+    for number in (str(2**23 + 1), str(2**23 + 2)):
         listed(number, "S")
     assert manners._threads(tmp_path) == 2
-    listed("3", "R")
+    listed(ended, "R")
     monkeypatch.setattr(manners, "ENDING", 0.01)
     assert manners._threads(tmp_path) == 3  # it goes on running
     monkeypatch.setattr(manners, "ENDING", HANG)
-    monkeypatch.setattr(manners.time, "sleep", lambda _: (tmp_path / "3" / "stat").unlink(missing_ok=True))
+    monkeypatch.setattr(manners.time, "sleep", lambda _: (tmp_path / ended / "stat").unlink(missing_ok=True))
     assert manners._threads(tmp_path) == 2
 
 

@@ -51,13 +51,17 @@ KEPT_BY_OTHERS = 100
 KEPT_BY_ENGINES, BYTES_BY_ENGINES = 10_000, 2**20
 BLOCKS, PINNED = "blocks of shared memory", "bytes of page-locked memory"
 VARIABLE = "the environment variable "
-BY_RAY = ("the environment variable RAY_", "the environment variable PYTHONBREAKPOINT", "the handler of SIGTERM")
+CHANGED_BY_RAY = (
+    "the environment variable RAY_",
+    "the environment variable PYTHONBREAKPOINT",
+    "the handler of SIGTERM",
+)
 # What these frameworks change when they are first used, whatever a recipe does: how the settings' names begin.
 CHANGED_BY_FRAMEWORKS = {
     "Dask": (VARIABLE,),
     "PyTorch": (*(VARIABLE + name for name in ("TRITON_", "TORCH", "_TORCH")),),
-    "Modin": (*BY_RAY, VARIABLE + "OMP_NUM_THREADS"),  # to 1, when it first uses Ray
-    "Ray": BY_RAY,
+    "Modin": (*CHANGED_BY_RAY, VARIABLE + "OMP_NUM_THREADS"),  # to 1, when it first uses Ray
+    "Ray": CHANGED_BY_RAY,
     # Its compiler hides the frames of its own errors, and calls logging.info(), which sets the root logger up. That of
     # cuda.compute is the same one, for operators in Python.
     "cuda.compute": ("sys.excepthook", "the root logger"),

@@ -55,10 +55,10 @@ MESSAGES: dict[str, Any] = {
 }
 # What these frameworks print, whatever a recipe does: when they are first used, when they compile, and when the disk is
 # nearly full.
-BY_RAY = re.compile(r"^.*\(raylet.*\).* file_system_monitor\.cc:.* full, available space: .*\n", re.MULTILINE)
+PRINTED_BY_RAY = re.compile(r"^.*\(raylet.*\).* file_system_monitor\.cc:.* full, available space: .*\n", re.MULTILINE)
 PRINTED_BY_FRAMEWORKS = {
-    "Modin": BY_RAY,
-    "Ray": BY_RAY,
+    "Modin": PRINTED_BY_RAY,
+    "Ray": PRINTED_BY_RAY,
     "Warp": re.compile(
         r"^(Warp [\d.]+ initialized:\n(?: .*\n)*|Module \S+ \w+ load on device .* took .*\n"
         r"|Warp CUDA warning: Could not find or load the NVIDIA CUDA driver.*\n)",

@@ -29,7 +29,7 @@ from modin.pandas.io import from_pandas
 from modin.utils import execute
 
 CORES = len(os.sched_getaffinity(0))  # those that this process may use
-# As Modin sets them for a Ray that it starts itself: each process imports all of pandas before it begins.
+# The first two are what Modin sets for a Ray of its own, whose processes import all of pandas before they begin.
 FOR_PROCESSES = {"__MODIN_AUTOIMPORT_PANDAS__": "1", "PYTHONWARNINGS": "ignore::FutureWarning", "MODIN_ENGINE": "ray"}
 one_ray = Lock()  # which the only Ray of this process keeps
 

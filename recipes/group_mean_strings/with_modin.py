@@ -14,6 +14,7 @@ warning.
 Modin takes the Ray that engine() has started. Outside of engine(), it starts one of its own, which listens on all
 addresses until the process ends. When it first uses Ray, it sets OMP_NUM_THREADS and RAY_IGNORE_UNHANDLED_ERRORS to 1
 in this process. It keeps objects of a Ray that has ended, and cannot work with another one.
+
 Modin 0.37 has pandas 2, whose strings are objects of Python: pandas 3 has them in Arrow's arrays.
 """
 
@@ -30,7 +31,7 @@ from modin.pandas.io import from_pandas
 from modin.utils import execute
 
 CORES = len(os.sched_getaffinity(0))  # those that this process may use
-# As Modin sets them for a Ray that it starts itself: each process imports all of pandas before it begins.
+# The first two are what Modin sets for a Ray of its own, whose processes import all of pandas before they begin.
 FOR_PROCESSES = {"__MODIN_AUTOIMPORT_PANDAS__": "1", "PYTHONWARNINGS": "ignore::FutureWarning", "MODIN_ENGINE": "ray"}
 one_ray = Lock()  # which the only Ray of this process keeps
 
